@@ -10,15 +10,11 @@ from msgspec import Struct
 
 
 class Clock(Protocol):
-    """A source of time."""
-
     def now(self) -> datetime:
         """Return the wall-clock time, aware, in UTC."""
-        ...
 
     def monotonic(self) -> float:
         """Return monotonic seconds, for intervals."""
-        ...
 
 
 class SystemClock:
@@ -40,7 +36,6 @@ class Moment(Struct, frozen=True):
         return cls(clock.now(), clock.monotonic())
 
     def on_the_wall(self, monotonic: float) -> datetime:
-        """Return the wall-clock time of a monotonic time."""
         return self.wall + timedelta(seconds=monotonic - self.monotonic)
 
     def seconds_since(self, wall: datetime, monotonic: float | None) -> float:

@@ -17,8 +17,6 @@ from longstop.errors import ResourcesExhausted
 
 
 class MachineResource(StrEnum):
-    """What a machine can run out of."""
-
     DESCRIPTORS = "file descriptors"
     PROCESSES = "processes"
     MEMORY = "memory"
@@ -53,7 +51,6 @@ _NO_THREAD = "can't start new thread"
 
 
 def exhausted_resource(error: BaseException) -> MachineResource | None:
-    """Return the resource that a system error reports as exhausted."""
     if isinstance(error, MemoryError):
         return MachineResource.MEMORY
     if isinstance(error, RuntimeError):

@@ -318,7 +318,6 @@ class Leaf(NamedTuple):
 
 
 def leaves(model: type[Group] = Settings, above: tuple[str, ...] = ()) -> Iterator[Leaf]:
-    """Yield every setting of the tree."""
     for name, field in model.model_fields.items():
         branch = is_group(field)
         if branch is not None:
@@ -328,13 +327,8 @@ def leaves(model: type[Group] = Settings, above: tuple[str, ...] = ()) -> Iterat
 
 
 def known_variables() -> list[str]:
-    """Return every environment variable that Longstop reads."""
-    return [leaf.variable for leaf in leaves()] + [
-        CONFIG_VARIABLE,
-        PARENT_FD_VARIABLE,
-        BEAT_FD_VARIABLE,
-        RECORDED_VARIABLE,
-    ]
+    others = (CONFIG_VARIABLE, PARENT_FD_VARIABLE, BEAT_FD_VARIABLE, RECORDED_VARIABLE)
+    return [*(leaf.variable for leaf in leaves()), *others]
 
 
 def load_settings(environ: Mapping[str, str], file: Mapping[str, Any], file_name: str = "config.yaml") -> Settings:

@@ -119,14 +119,7 @@ class ScriptedFetcher:
 
 
 def page(body: bytes, *, request: FetchRequest, status: int = 200, headers: Mapping[str, str] | None = None) -> Page:
-    return Page(
-        request=request,
-        status=status,
-        headers=headers or {},
-        body=body,
-        elapsed_seconds=0.0,
-        wire_bytes=len(body),
-    )
+    return Page(request=request, status=status, headers=headers or {}, body=body, wire_bytes=len(body))
 
 
 # --- the contract of a source ----------------------------------------------------------------------------------------

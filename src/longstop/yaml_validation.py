@@ -136,7 +136,6 @@ def describe_problems(model: type[Group], error: ValidationError, names: Mapping
 
 
 def suggest(name: str, known: Sequence[str]) -> str:
-    """Return the advice for an unknown name."""
     near = get_close_matches(name, known, n=1)
     return f"did you mean {near[0]}?" if near else "remove it, or use one of " + ", ".join(known)
 

@@ -439,14 +439,11 @@ def metrics() -> str:
     counted.sample(records, now)
     browser = BrowserStats(
         source="crex",
-        generation=1,
-        pid=7,
         age_seconds=60.0,
-        users=0,
         pages_served=3,
         addresses=("https://crex.test/",),
         contexts=1,
-        usage=Usage(processes=5, rss_bytes=900, pss_bytes=400, cpu_seconds=1.0),
+        usage=Usage(processes=5, rss_bytes=900, pss_bytes=400),
     )
     watched = ScraperState(
         node=NODE,

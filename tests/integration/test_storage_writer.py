@@ -12,9 +12,9 @@ import apsw
 import pytest
 
 from longstop.errors import StorageError
-from longstop.storage.sqlite.connection import Synchronous, open_writable
+from longstop.storage.sqlite.connection import Job, Synchronous, open_writable
 from longstop.storage.sqlite.load_sql_and_migrate import Database
-from longstop.storage.sqlite.writer import MAX_GROUP, Job, Writer
+from longstop.storage.sqlite.writer import MAX_GROUP, Writer
 
 
 class File:

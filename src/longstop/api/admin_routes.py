@@ -61,14 +61,7 @@ class AdminRoutes:
     The reader must not answer on the event loop: a hung file may delay admin requests, but no data route.
     """
 
-    def __init__(
-        self,
-        store: CommandStore,
-        *,
-        reader: MatchReader,
-        secret: Secret,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, store: CommandStore, *, reader: MatchReader, secret: Secret, clock: Clock) -> None:
         self._store = store
         self._reader = reader
         self._secret = secret

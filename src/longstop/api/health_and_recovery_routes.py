@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Annotated
 
 from fastapi import Depends, FastAPI, Query, Request, Response
+from msgspec import Struct
 
 from longstop.api import openapi_responses
 from longstop.api.health_cache_and_pollers import HealthCache
@@ -21,23 +22,14 @@ MAX_ROWS_SHOWN = 10_000
 LOG_TIMEOUT_SECONDS = 2.0
 
 
-class HealthRoutes:
+class HealthRoutes(Struct, frozen=True, kw_only=True, eq=False):
     """Serves the health cache from memory, and the health log from its file."""
 
-    def __init__(
-        self,
-        cache: HealthCache,
-        *,
-        log: HealthLogStore,
-        secret: Secret,
-        clock: Clock,
-        lag: Callable[[], float | None],
-    ) -> None:
-        self._cache = cache
-        self._log = log
-        self._secret = secret
-        self._clock = clock
-        self._lag = lag
+    cache: HealthCache
+    log: HealthLogStore
+    secret: Secret
+    clock: Clock
+    lag: Callable[[], float | None]
 
     def add_to(self, app: FastAPI) -> None:
         router, authorised = app.router, [Depends(self._authorise)]
@@ -51,23 +43,23 @@ class HealthRoutes:
         )
 
     async def _authorise(self, request: Request, _documented: BearerScheme) -> None:
-        require(self._secret, Permission.READ, request, self._clock.now())
+        require(self.secret, Permission.READ, request, self.clock.now())
 
     async def health(self) -> Response:
         """Return health, overall and per match. What was not measured is null.
 
         Measured at `timestamp`, `snapshot_age_seconds` ago: normally one second, more while files cannot be read.
         """
-        status, document = self._cache.health()
+        status, document = self.cache.health()
         return json_response(document, status=status, headers=NO_STORE)
 
     async def live(self) -> Response:
         """Return whether this process responds. Reads no file."""
-        return json_response({"status": "alive", "loop_lag_seconds": self._lag()}, headers=NO_STORE)
+        return json_response({"status": "alive", "loop_lag_seconds": self.lag()}, headers=NO_STORE)
 
     async def ready(self) -> Response:
         """Return whether the store is readable and a scraper is running."""
-        reasons = self._cache.unready_reasons()
+        reasons = self.cache.unready_reasons()
         if reasons:
             sentence = f"Not ready: {'; '.join(reasons)}."
             return json_response({"error": sentence, "reasons": reasons}, status=503)
@@ -78,11 +70,11 @@ class HealthRoutes:
 
         What was not measured, or could not be read, is null.
         """
-        return json_response(self._cache.status() | {"api_loop_lag_seconds": self._lag()}, headers=NO_STORE)
+        return json_response(self.cache.status() | {"api_loop_lag_seconds": self.lag()}, headers=NO_STORE)
 
     async def recoveries(self, limit: Annotated[int, Query(ge=1, le=RECOVERIES_KEPT)] = RECOVERIES_KEPT) -> Response:
         """Return automatic recoveries, newest first, each with its trigger, duration and observed outcome."""
-        known = self._cache.recoveries()
+        known = self.cache.recoveries()
         if known is None:
             return error_response(503, "The audit cannot be read at the moment.", RETRY_SOON)
         entries, age = known
@@ -99,9 +91,9 @@ class HealthRoutes:
 
         One row per node and minute, and one per match whose health_status changed. Rows are kept for 30 days.
         """
-        since = self._clock.now() - timedelta(hours=hours)
+        since = self.clock.now() - timedelta(hours=hours)
         async with reading_within(LOG_TIMEOUT_SECONDS, "The health log cannot be read at the moment."):
-            rows = await health_log_rows(self._log, match, since, limit)
+            rows = await health_log_rows(self.log, match, since, limit)
         return json_response({"history": [health_log_entry(each) for each in rows]}, headers=NO_STORE)
 
 

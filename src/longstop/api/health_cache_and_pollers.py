@@ -67,7 +67,6 @@ class Poller(Generic[T]):
         return 0.0 if since is None else self._clock.monotonic() - since
 
     async def poll(self) -> None:
-        """Read once."""
         started_at = self._reading_since = self._clock.monotonic()
         try:
             self.newest = Polled(await self._read(), started_at)
@@ -123,13 +122,11 @@ class HealthCache:
         self._audit = Poller("the audit", audit.recent, clock=clock, bus=bus)
 
     async def poll(self) -> None:
-        """Read everything once."""
         for poller in (self._live, self._store, self._audit):
             await poller.poll()
 
     @contextmanager
     def polling(self) -> Iterator[None]:
-        """Poll everything in the background."""
         with ExitStack() as stack:
             for poller in (self._live, self._store, self._audit):
                 stack.enter_context(poller.polling())

@@ -92,7 +92,6 @@ def match_path(match: MatchRow | MonitoringRecord) -> str:
 
 
 def metadata(view: MatchView, open_findings: int, now: Moment) -> dict[str, Any]:
-    """Return the `_metadata` object of a payload."""
     return {
         "scraped_at": to_iso(view.polled_at),
         "data_age_seconds": view.age_at(now),
@@ -213,13 +212,8 @@ def findings(match: MatchRow, found: Sequence[StoredFinding], limit: int) -> dic
 
 
 def finding_entry(stored: StoredFinding) -> dict[str, Any]:
-    return {
-        "kind": stored.finding.kind.value,
-        "place": stored.finding.place,
-        "detail": stored.finding.detail,
-        "opened_at": to_iso(stored.opened_at),
-        "closed_at": iso_or_none(stored.closed_at),
-    }
+    times = {"opened_at": to_iso(stored.opened_at), "closed_at": iso_or_none(stored.closed_at)}
+    return asdict(stored.finding) | times
 
 
 def in_order_of_play(events: Iterable[StoredEvent], match: MatchRow) -> list[StoredEvent]:

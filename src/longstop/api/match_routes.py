@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.routing import APIRoute
+from msgspec import Struct
 from starlette.exceptions import HTTPException
 
 from longstop.api import match_documents, openapi_responses
@@ -36,34 +37,24 @@ class DirectRoute(APIRoute):
         return self.endpoint
 
 
-class MatchRoutes:
+class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
     """Serves the matches of one sport.
 
     The readers may answer on the event loop, as those of SQLite do: most reads take less time than a thread hop.
     While a file hangs, no request may read it: it would block all others.
     """
 
-    def __init__(
-        self,
-        *,
-        reader: MatchReader,
-        hot: HotReader,
-        secret: Secret,
-        clock: Clock,
-        sport: str,
-        is_hanging: Callable[[], bool],
-    ) -> None:
-        self._reader = reader
-        self._hot = hot
-        self._secret = secret
-        self._clock = clock
-        self._sport = sport
-        self._is_hanging = is_hanging
+    reader: MatchReader
+    hot: HotReader
+    secret: Secret
+    clock: Clock
+    sport: str
+    is_hanging: Callable[[], bool]
 
     def add_to(self, app: FastAPI) -> None:
         router, authorised = app.router, [Depends(self._authorise)]
-        data = match_documents.data_path(self._sport)
-        match, events = f"{data}/match-info/{{match_id}}", openapi_responses.events(self._sport)
+        data = match_documents.data_path(self.sport)
+        match, events = f"{data}/match-info/{{match_id}}", openapi_responses.events(self.sport)
         router.add_api_route(match, self.match_info, route_class_override=DirectRoute, **openapi_responses.MATCH_INFO)
         router.add_api_route(f"{match}/events", self.events, dependencies=authorised, **events)
         router.add_api_route(f"{data}/matches", self.matches, dependencies=authorised, **openapi_responses.MATCHES)
@@ -78,7 +69,7 @@ class MatchRoutes:
         view = await self._view(match)
         if view is None:
             raise _not_polled_yet(match)
-        now = Moment.of(self._clock)
+        now = Moment.of(self.clock)
         headers = match_documents.age_headers(view, now) | _REVALIDATE | {"ETag": f'"{view.checksum}"'}
         if _is_known(request.headers.getlist("if-none-match"), view.checksum):
             return Response(status_code=304, headers=headers)
@@ -95,11 +86,11 @@ class MatchRoutes:
     ) -> Response:
         """List the matches by number. Continue with `after=next_after` until it is null."""
         wanted = MatchFilter(
-            status=status, phase=phase, source=source, sport=self._sport, after_id=after, limit=limit + 1
+            status=status, phase=phase, source=source, sport=self.sport, after_id=after, limit=limit + 1
         )
-        found = await self._reader.matches(wanted)
+        found = await self.reader.matches(wanted)
         page, more = found[:limit], len(found) > limit
-        now = Moment.of(self._clock)
+        now = Moment.of(self.clock)
         records = await self._records(page)
         entries = [match_documents.match_entry(match, records.get(match.match_id), now) for match in page]
         next_after = page[-1].match_id if more else None
@@ -129,7 +120,7 @@ class MatchRoutes:
         The last five at most, each with checksum and provenance. With `sequence`: only that one.
         """
         match = await self._match(match_id)
-        snapshots = await self._reader.snapshots(match.match_id)
+        snapshots = await self.reader.snapshots(match.match_id)
         if sequence is not None:
             snapshots = [_snapshot(snapshots, sequence, match)]
         return json_response(match_documents.history(match, snapshots), headers=await self._headers(match))
@@ -141,7 +132,7 @@ class MatchRoutes:
         more, `_diff_type` is `initial` and the payload is complete. Continue with `since` set to `_metadata.sequence`.
         """
         match = await self._match(match_id)
-        snapshots = await self._reader.snapshots(match.match_id)
+        snapshots = await self.reader.snapshots(match.match_id)
         if not snapshots:
             raise _not_polled_yet(match)
         newest = snapshots[0]
@@ -150,9 +141,9 @@ class MatchRoutes:
                 400, f"since={since} is in the future: match {match.ref} is at sequence {newest.sequence}."
             )
         old = next((each for each in snapshots if each.sequence == since), None)
-        row = await self._hot.row(match.match_id)
+        row = await self.hot.row(match.match_id)
         view = from_store(match, newest, row.record if row else None)
-        about = match_documents.metadata(view, await self._open_findings(match), Moment.of(self._clock))
+        about = match_documents.metadata(view, await self._open_findings(match), Moment.of(self.clock))
         return json_response(delta(old, newest) | {"_metadata": about}, headers=await self._headers(match))
 
     async def findings(self, match_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 500) -> Response:
@@ -161,25 +152,25 @@ class MatchRoutes:
         What is missing or inconsistent in the data of the source. A finding closes when it is resolved.
         """
         match = await self._match(match_id)
-        found = await self._reader.findings(match.match_id)
+        found = await self.reader.findings(match.match_id)
         return json_response(match_documents.findings(match, found, limit), headers=await self._headers(match))
 
     async def _authorise(self, request: Request, _documented: BearerScheme) -> None:
         self._require_read(request)
 
     def _require_read(self, request: Request) -> None:
-        require(self._secret, Permission.READ, request, self._clock.now())
-        if self._is_hanging():
+        require(self.secret, Permission.READ, request, self.clock.now())
+        if self.is_hanging():
             raise HTTPException(503, STORE_UNREADABLE, RETRY_SOON)
 
     async def _match(self, text: str) -> MatchRow:
         """Return the match that a path names; raise 400 or 404 without one of this sport."""
-        match = await find_match(self._reader, text)
+        match = await find_match(self.reader, text)
         if match is None:
             raise unknown_match(text)
         if match.sport not in sports():
             raise HTTPException(404, f"Match {text} is {match.sport}, and no package for that sport is installed here.")
-        if match.sport != self._sport:
+        if match.sport != self.sport:
             raise HTTPException(404, f"Match {text} is {match.sport}: ask {match_documents.match_path(match)}.")
         return match
 
@@ -187,32 +178,32 @@ class MatchRoutes:
         """Return the live records of these matches, which are ordered by id."""
         if not page:
             return {}
-        found = await self._hot.records(page[0].match_id, page[-1].match_id)
+        found = await self.hot.records(page[0].match_id, page[-1].match_id)
         return {record.match_id: record for record in found}
 
     async def _view(self, match: MatchRow) -> MatchView | None:
         """Return the live view, else the newest snapshot; `None` before the first poll."""
-        row = await self._hot.row(match.match_id)
+        row = await self.hot.row(match.match_id)
         live = from_hot(match, row) if row else None
         if live is not None:
             return live
-        snapshots = await self._reader.snapshots(match.match_id)
+        snapshots = await self.reader.snapshots(match.match_id)
         return from_store(match, snapshots[0], row.record if row else None) if snapshots else None
 
     async def _headers(self, match: MatchRow) -> dict[str, str]:
-        return match_documents.age_headers(await self._view(match), Moment.of(self._clock)) | _REVALIDATE
+        return match_documents.age_headers(await self._view(match), Moment.of(self.clock)) | _REVALIDATE
 
     async def _open_findings(self, match: MatchRow) -> int:
-        return sum(stored.closed_at is None for stored in await self._reader.findings(match.match_id))
+        return sum(stored.closed_at is None for stored in await self.reader.findings(match.match_id))
 
     async def _current(self, match: MatchRow) -> dict[str, Any]:
         """Return all live events. Continuing from their `next_after` misses and repeats nothing."""
-        events = await self._reader.current_events(match.match_id)
+        events = await self.reader.current_events(match.match_id)
         last = max((stored.seq for stored in events), default=0)
         return match_documents.events_page(match, match_documents.in_order_of_play(events, match), last, has_more=False)
 
     async def _page(self, match: MatchRow, after: int, limit: int) -> dict[str, Any]:
-        found = await self._reader.events_after(match.match_id, after, limit + 1)
+        found = await self.reader.events_after(match.match_id, after, limit + 1)
         page = found[:limit]
         return match_documents.events_page(match, page, page[-1].seq if page else after, has_more=len(found) > limit)
 

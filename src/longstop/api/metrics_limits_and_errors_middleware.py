@@ -139,7 +139,6 @@ def _failure(scope: Scope, error: Exception) -> RequestFailed:
 
 
 def add_middleware(app: FastAPI, bus: Bus, metrics: RequestMetrics) -> None:
-    """Add the middleware and the error handlers to an app."""
     app.add_middleware(SafetyMiddleware, bus=bus, metrics=metrics)
 
     @app.exception_handler(HTTPException)

@@ -30,8 +30,6 @@ GRACE_SECONDS = 4
 
 
 class Stores(Struct, frozen=True, kw_only=True):
-    """What the app reads from."""
-
     matches: MatchReader
     hot: HotReader
     commands: CommandStore
@@ -65,14 +63,9 @@ def build_app(
     )
     for sport in sports():
         MatchRoutes(
-            reader=stores.matches,
-            hot=stores.hot,
-            secret=secret,
-            clock=clock,
-            sport=sport,
-            is_hanging=health.is_hanging,
+            reader=stores.matches, hot=stores.hot, secret=secret, clock=clock, sport=sport, is_hanging=health.is_hanging
         ).add_to(app)
-    HealthRoutes(health, log=stores.health_log, secret=secret, clock=clock, lag=lag).add_to(app)
+    HealthRoutes(cache=health, log=stores.health_log, secret=secret, clock=clock, lag=lag).add_to(app)
     AdminRoutes(stores.commands, reader=stores.admin_matches, secret=secret, clock=clock).add_to(app)
     metrics = RequestMetrics()
     add_pages(app, metrics)

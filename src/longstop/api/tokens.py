@@ -36,8 +36,6 @@ _INVALID = (
 
 
 class Permission(StrEnum):
-    """What a token allows."""
-
     READ = "read"
     #: Send commands to the scraper.
     ADMIN = "admin"
@@ -141,8 +139,6 @@ def require(secret: Secret, permission: Permission, request: Request, now: datet
         raise HTTPException(401, _INVALID if is_bearer else _MISSING, {"WWW-Authenticate": "Bearer"})
     if permission not in bearer.permissions:
         option = " --admin" if permission is Permission.ADMIN else ""
-        raise HTTPException(
-            403,
-            f"This token does not have the permission {permission}: get one with `longstop token{option} --data DIR`.",
-        )
+        advice = f"get one with `longstop token{option} --data DIR`"
+        raise HTTPException(403, f"This token does not have the permission {permission}: {advice}.")
     return bearer

@@ -38,12 +38,7 @@ class SelfMonitoring:
     """Sends heartbeats, evaluates health, and starts recoveries."""
 
     def __init__(
-        self,
-        runtime: Runtime,
-        *,
-        schedulers: Mapping[str, Scheduler],
-        sinks: ScraperSinks,
-        is_supervised: bool,
+        self, runtime: Runtime, *, schedulers: Mapping[str, Scheduler], sinks: ScraperSinks, is_supervised: bool
     ) -> None:
         bus, clock = runtime.bus, runtime.clock
         self._runtime = runtime
@@ -53,7 +48,9 @@ class SelfMonitoring:
         self._clock = clock
         self._started = Moment.of(clock)
         self._clock_jumps = ClockJumpWatch(clock, bus)
-        self._own_memory = OwnMemory()
+        self._process = psutil.Process()
+        #: The memory of this process; the last value while the machine is out of file descriptors.
+        self._rss_bytes = 0
         self._meter = ResourceMeter(clock.monotonic)
         self._costs: dict[int, MatchCost] = {}
         self._log = HealthLog(runtime.ops.health_log, clock=clock)
@@ -88,7 +85,7 @@ class SelfMonitoring:
             if self._clock.monotonic() >= evaluate_at or self._monitor.is_recovering:
                 evaluate_at = self._clock.monotonic() + EVALUATE_SECONDS
                 self._try(self._measure)
-                self._try(self._evaluate)
+                self._try(lambda: self._monitor.evaluate(self._records()))
             await asyncio.sleep(BEAT_SECONDS)
 
     def _try(self, step: Callable[[], None]) -> None:
@@ -106,11 +103,10 @@ class SelfMonitoring:
         self._clock_jumps.check()
 
     def _measure(self) -> None:
-        self._costs = self._measured_costs()
-        self._log.note(self.beat(), self._records())
-
-    def _evaluate(self) -> None:
-        self._monitor.evaluate(self._records())
+        records = self._records()
+        sources = {record.match_id: record.ref.source for record in records}
+        self._costs = match_costs(sources, self._runtime.browsers.stats(), self._meter.newest)
+        self._log.note(self.beat(), records)
 
     def beat(self) -> NodeBeat:
         now, state, rates = Moment.of(self._clock), self._monitor.state, self._sinks.rates.rates()
@@ -123,7 +119,7 @@ class SelfMonitoring:
             beat_at=now.wall,
             beat_monotonic=now.monotonic,
             uptime_seconds=round(now.monotonic - self._started.monotonic, 3),
-            rss_bytes=self._own_memory.rss_bytes(),
+            rss_bytes=self._own_rss_bytes(),
             errors_last_minute=rates.errors_last_minute,
             listed_at={name: each.listings.read_at for name, each in active.items()},
             unlisted_seconds={name: round(each.listings.unread_seconds, 3) for name, each in active.items()},
@@ -148,7 +144,7 @@ class SelfMonitoring:
             records=self._records(),
             waiting=[request.priority for request in self._runtime.dispatcher.waiting],
             findings=[finding.kind for scheduler in self._schedulers.values() for finding in scheduler.findings],
-            rss_bytes=self._own_memory.rss_bytes(),
+            rss_bytes=self._own_rss_bytes(),
             loop_lag_seconds=self.lag.lag_seconds,
             browsers=browsers.stats(),
             proxy_bytes=browsers.meter.used_bytes if browsers.meter else None,
@@ -162,9 +158,10 @@ class SelfMonitoring:
         beat = replace(self.beat(), grade=Grade.DEGRADED.value, grade_reason=STOPPED, graded_at=self._clock.now())
         return replace(beat, is_over=not self._is_supervised)
 
-    def _measured_costs(self) -> dict[int, MatchCost]:
-        sources = {record.match_id: record.ref.source for record in self._records()}
-        return match_costs(sources, self._runtime.browsers.stats(), self._meter.newest)
+    def _own_rss_bytes(self) -> int:
+        with suppress(OSError, psutil.Error):
+            self._rss_bytes = self._process.memory_info().rss
+        return self._rss_bytes
 
     def _records(self) -> list[MonitoringRecord]:
         return [record for scheduler in self._schedulers.values() for record in scheduler.records]
@@ -199,16 +196,3 @@ class ClockJumpWatch:
         seconds = (self._last.wall - before.wall).total_seconds() - elapsed
         if abs(seconds) >= JUMP_SECONDS:
             self._bus.emit(ClockJumped(seconds=round(seconds, 1)))
-
-
-class OwnMemory:
-    """The memory of this process; the last value while the machine is out of file descriptors."""
-
-    def __init__(self) -> None:
-        self._process = psutil.Process()
-        self._rss_bytes = 0
-
-    def rss_bytes(self) -> int:
-        with suppress(OSError, psutil.Error):
-            self._rss_bytes = self._process.memory_info().rss
-        return self._rss_bytes

@@ -36,7 +36,7 @@ from longstop.telemetry.events.processes import ReloadFailed
 from longstop.watching.feed_polling import WatchContext
 from longstop.watching.poll_dispatcher import Dispatcher
 from longstop.watching.poll_intervals_and_frozen_pages import Cadence, WatchRules
-from longstop.watching.screenshots import ScreenshotFetcher, Screenshots
+from longstop.watching.screenshots import Screenshots
 from longstop.watching.source_and_layout_breakers import ErrorPageStore, SourceAdmission
 from longstop.watching.source_scheduler import Scheduler
 
@@ -212,8 +212,10 @@ class SourceRuntime:
         return Screenshots(name, take=self._screenshot, store=store, clock=runtime.clock, bus=runtime.bus)
 
     async def _screenshot(self, address: str) -> bytes | None:
+        from longstop.fetching.browser.fetcher import BrowserFetcher  # with a browser it is loaded already
+
         current = self._fetcher.current
-        return await current.screenshot(address) if isinstance(current, ScreenshotFetcher) else None
+        return await current.screenshot(address) if isinstance(current, BrowserFetcher) else None
 
 
 def watch_rules(settings: Scraper) -> WatchRules:

@@ -44,11 +44,7 @@ def matches(data: Data = None, as_json: Json = False) -> None:
     console.print(matches_table(entries, console.width))
 
 
-def events(
-    match: Match,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+def events(match: Match, data: Data = None, as_json: Json = False) -> None:
     """Print every stored version of every event of a match, ordered by sequence number."""
     asyncio.run(_print_events(existing_data(data), match, as_json=as_json))
 

@@ -129,15 +129,14 @@ def screen(snapshot: StatusSnapshot, width: int, height: int) -> RenderableType:
     verdict, blank = snapshot.verdict, Text()
     sentences = (*_some(verdict.reasons, MAX_REASONS, "yellow"), *_some(verdict.notes, MAX_NOTES, ""))
     above: tuple[RenderableType, ...] = (_heading(snapshot), *sentences, blank, _nodes(snapshot, width), blank)
-    tables = (_breakers(snapshot, width), _orders(snapshot, width), _recoveries(snapshot, width))
-    below: list[RenderableType] = [part for table in tables if table.row_count for part in (blank, table)]
+    lists = (_breakers(snapshot), _orders(snapshot), _recoveries(snapshot))
+    below: list[RenderableType] = [part for rows in lists if rows for part in (blank, _table(rows, width))]
     # One line stays free for the cursor.
     left = height - 1 - _lines(Group(*above, *below), width)
     return Group(*above, _matches(snapshot, width, left), *below)
 
 
 def _lines(block: RenderableType, width: int) -> int:
-    """Return how many lines a block takes."""
     return len(Console(width=width, file=StringIO()).render_lines(block, pad=False))
 
 
@@ -170,9 +169,10 @@ def _nodes(snapshot: StatusSnapshot, width: int) -> Table:
 
 def _node(beat: NodeBeat, now: Moment) -> Row:
     used, lag = beat.resources, beat.loop_lag_seconds
+    grade, style = ("silent", "red") if is_silent(beat, now) else (beat.grade, GRADE_STYLES.get(beat.grade, ""))
     return {
         "scraper": plain(beat.node),
-        "grade": Text("silent", "bold red") if is_silent(beat, now) else _grade(beat.grade),
+        "grade": Text(grade, f"bold {style}"),
         "pid": str(beat.pid),
         "procs": "-" if used is None else str(len(used.pids)),
         "rss MB": _megabytes(used.rss_bytes if used else None),
@@ -214,9 +214,9 @@ def _match(record: MonitoringRecord, now: Moment) -> Row:
     }
 
 
-def _breakers(snapshot: StatusSnapshot, width: int) -> Table:
+def _breakers(snapshot: StatusSnapshot) -> Sequence[Row]:
     notes = [(note, beat.silence_at(snapshot.taken_at)) for beat in snapshot.beats for note in beat.breakers]
-    rows: list[Row] = [
+    return [
         {
             "circuit open": plain(note.subject),
             "scope": note.scope,
@@ -226,11 +226,10 @@ def _breakers(snapshot: StatusSnapshot, width: int) -> Table:
         }
         for note, reported_ago in notes[:MAX_BREAKERS]
     ]
-    return _table(rows, width)
 
 
-def _orders(snapshot: StatusSnapshot, width: int) -> Table:
-    rows: list[Row] = [
+def _orders(snapshot: StatusSnapshot) -> Sequence[Row]:
+    return [
         {
             "by operator": plain(order.subject),
             "what": order.kind.value.replace("_", " "),
@@ -239,11 +238,10 @@ def _orders(snapshot: StatusSnapshot, width: int) -> Table:
         }
         for order in snapshot.standing[:MAX_ORDERS]
     ]
-    return _table(rows, width)
 
 
-def _recoveries(snapshot: StatusSnapshot, width: int) -> Table:
-    rows: list[Row] = [
+def _recoveries(snapshot: StatusSnapshot) -> Sequence[Row]:
+    return [
         {
             "recovery": f"{recovery.began_at:%H:%M:%S} {recovery.kind.value}",
             "of": plain(recovery.subject),
@@ -253,7 +251,6 @@ def _recoveries(snapshot: StatusSnapshot, width: int) -> Table:
         }
         for recovery in (snapshot.recoveries or ())[:MAX_RECOVERIES]
     ]
-    return _table(rows, width)
 
 
 def _table(rows: Sequence[Row], width: int) -> Table:
@@ -271,10 +268,6 @@ def _table(rows: Sequence[Row], width: int) -> Table:
     for row in rows:
         table.add_row(*(row.get(name, "") for name in names))
     return table
-
-
-def _grade(grade: str) -> Text:
-    return Text(grade, f"bold {GRADE_STYLES.get(grade, '')}")
 
 
 def _age(record: MonitoringRecord, now: Moment) -> float:

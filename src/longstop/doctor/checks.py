@@ -41,8 +41,6 @@ class CheckStatus(StrEnum):
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """The result of one check."""
-
     name: str
     verdict: CheckStatus
     found: str
@@ -68,7 +66,6 @@ def install_advice(package: str) -> str:
 
 
 def is_ready(checks: Iterable[Check]) -> bool:
-    """Return whether everything that is needed is there."""
     return not any(check.is_problem for check in checks)
 
 
@@ -81,6 +78,10 @@ def skipped(name: str) -> Check:
     """Return the result of a check that needs valid settings."""
     found = "not checked: the settings are not valid"
     return Check(name=name, verdict=CheckStatus.SKIPPED, found=found, is_needed=False)
+
+
+def _missing(name: str, found: str, advice: str, *, is_needed: bool) -> Check:
+    return Check(name=name, verdict=CheckStatus.MISSING, found=found, advice=advice, is_needed=is_needed)
 
 
 def _check(name: str, found: str, advice: str, *, is_good: bool, is_needed: bool = True) -> Check:
@@ -104,12 +105,9 @@ def check_clock(wall_seconds: float) -> Check:
 
 
 def check_memory(available_bytes: int) -> Check:
-    return _check(
-        "memory",
-        f"{available_bytes / 1e6:,.0f} MB available",
-        f"free {MIN_MEMORY_BYTES / 1e6:,.0f} MB: stop other programs, or use a larger machine",
-        is_good=available_bytes >= MIN_MEMORY_BYTES,
-    )
+    found = f"{available_bytes / 1e6:,.0f} MB available"
+    advice = f"free {MIN_MEMORY_BYTES / 1e6:,.0f} MB: stop other programs, or use a larger machine"
+    return _check("memory", found, advice, is_good=available_bytes >= MIN_MEMORY_BYTES)
 
 
 def check_open_files(limit: int, concurrency_cap: int) -> Check:
@@ -119,22 +117,18 @@ def check_open_files(limit: int, concurrency_cap: int) -> Check:
 
 
 def check_space(place: str, free_bytes: int) -> Check:
-    return _check(
-        "disk space",
-        f"{free_bytes / 1e9:,.1f} GB free at {place}",
-        f"free {MIN_SPACE_BYTES / 1e9:,.0f} GB, or choose another directory with --data or LONGSTOP_DATA",
-        is_good=free_bytes >= MIN_SPACE_BYTES,
-    )
+    found = f"{free_bytes / 1e9:,.1f} GB free at {place}"
+    advice = f"free {MIN_SPACE_BYTES / 1e9:,.0f} GB, or choose another directory with --data or LONGSTOP_DATA"
+    return _check("disk space", found, advice, is_good=free_bytes >= MIN_SPACE_BYTES)
 
 
 def check_browser_packages(missing: Sequence[str], *, is_needed: bool) -> Check:
     """Check whether the extra [browser] is installed. HTTP alone does not need it."""
     name = "browser, packages"
     if not missing:
-        return Check(name=name, verdict=CheckStatus.OK, found=", ".join(PACKAGES), is_needed=is_needed)
+        return _check(name, ", ".join(PACKAGES), "", is_good=True, is_needed=is_needed)
     found = f"{', '.join(missing)} missing; needed for sites that are scraped with a browser"
-    advice = f"run {sys.executable} -m {INSTALL}"
-    return Check(name=name, verdict=CheckStatus.MISSING, found=found, advice=advice, is_needed=is_needed)
+    return _missing(name, found, f"run {sys.executable} -m {INSTALL}", is_needed=is_needed)
 
 
 def check_chromium(kind: BrowserKind, path: Path | None, problem: str, *, is_needed: bool) -> Check:
@@ -143,7 +137,7 @@ def check_chromium(kind: BrowserKind, path: Path | None, problem: str, *, is_nee
     if path is None:
         found = "not installed; needed for sites that deliver their data to a browser only"
         advice = f"{install_advice(BROWSER_PACKAGES[kind])}, or {sys.executable} -m playwright install chromium"
-        return Check(name=name, verdict=CheckStatus.MISSING, found=found, advice=advice, is_needed=is_needed)
+        return _missing(name, found, advice, is_needed=is_needed)
     sandbox = ", as root without its sandbox" if os.geteuid() == 0 else ""
     found = f"{path} does not start: {problem}" if problem else f"{path} starts{sandbox}"
     advice = "run the program in a terminal to see why, or set BROWSER_EXECUTABLE to another Chromium"
@@ -152,10 +146,9 @@ def check_chromium(kind: BrowserKind, path: Path | None, problem: str, *, is_nee
 
 def check_display(path: str | None, *, is_needed: bool) -> Check:
     if path is not None:
-        return Check(name=DISPLAY_PROGRAM, verdict=CheckStatus.OK, found=path, is_needed=is_needed)
+        return _check(DISPLAY_PROGRAM, path, "", is_good=True, is_needed=is_needed)
     found = "not installed; used for headed browsers on a machine without a display"
-    advice = install_advice(DISPLAY_PACKAGE)
-    return Check(name=DISPLAY_PROGRAM, verdict=CheckStatus.MISSING, found=found, advice=advice, is_needed=is_needed)
+    return _missing(DISPLAY_PROGRAM, found, install_advice(DISPLAY_PACKAGE), is_needed=is_needed)
 
 
 # --- the operator's choices -------------------------------------------------------------------------------------------
@@ -180,15 +173,9 @@ def check_sources(path: Path) -> list[Check]:
     if enabled:
         return [_check_source(config) for config in enabled]
     known = ", ".join(config.domain_id for config in configs) or "none"
-    return [
-        Check(
-            name=NO_SITE,
-            verdict=CheckStatus.MISSING,
-            found=f"no site is enabled in {path} (known: {known})",
-            advice="name who permitted scraping under permission and set enabled: true; longstop demo needs no site",
-            is_needed=False,
-        )
-    ]
+    found = f"no site is enabled in {path} (known: {known})"
+    advice = "name who permitted scraping under permission and set enabled: true; longstop demo needs no site"
+    return [_missing(NO_SITE, found, advice, is_needed=False)]
 
 
 def _check_source(config: SourceConfig) -> Check:

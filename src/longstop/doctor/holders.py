@@ -19,8 +19,6 @@ _LOCKS = Path("/proc/locks")
 
 
 class Holder(Struct, frozen=True):
-    """The process that uses a port or a lock."""
-
     name: str
     pid: int | None = None
     #: Its data directory; `None` if it is not Longstop, or unknown.

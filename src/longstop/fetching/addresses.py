@@ -149,7 +149,6 @@ def is_public(address: Address) -> bool:
 
 
 async def resolve_by_system(host: str, port: int) -> tuple[Address, ...]:
-    """Resolve a host name with the system's resolver."""
     try:
         with mapping_exhaustion():  # the resolver runs in a thread, which the system may refuse
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)

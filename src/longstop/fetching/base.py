@@ -46,7 +46,6 @@ class Page(RawResponse, frozen=True, kw_only=True):
     """A good response (2xx), complete and within the size limit."""
 
     request: FetchRequest
-    elapsed_seconds: float
     #: How many attempts failed before.
     retries: int = 0
 
@@ -60,10 +59,7 @@ class HttpProxy(Struct, frozen=True, kw_only=True):
 
 
 class Fetcher(Protocol):
-    """Fetches pages."""
-
     async def fetch(self, request: FetchRequest) -> Page:
         """Return the page, or raise a `FetchError`."""
-        ...
 
     async def aclose(self) -> None: ...

@@ -13,13 +13,7 @@ from longstop.errors import CircuitOpen, EmptyBody, FetchError, FetchTimeout, So
 from longstop.fetching.addresses import allowed_url
 from longstop.fetching.base import Fetcher, FetchRequest, Page
 from longstop.resilience.adaptive_timeouts import SLOW_FACTOR, AdaptiveTimeouts, Timeouts
-from longstop.resilience.breaker import (
-    BreakerPolicy,
-    HostBreakers,
-    HostPermit,
-    Transition,
-    target_policy,
-)
+from longstop.resilience.breaker import BreakerPolicy, HostBreakers, HostPermit, Transition, target_policy
 from longstop.resilience.retry import RetryPolicy, next_delay, policies, requested_wait
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.telemetry.bus import Bus, report_breaker
@@ -226,16 +220,15 @@ class GuardedFetcher:
     def _learn(self, source: str, seconds: float) -> None:
         changed = self.timeouts.observe(seconds)
         if changed is not None:
-            self._bus.emit(
-                TimeoutsChanged(
-                    source=source,
-                    mean_seconds=round(self.timeouts.mean, 3),
-                    fetch_seconds=round(changed.fetch, 3),
-                    page_seconds=round(changed.page, 3),
-                    navigation_seconds=round(changed.navigation, 3),
-                    selector_seconds=round(changed.selector, 3),
-                )
+            event = TimeoutsChanged(
+                source=source,
+                mean_seconds=round(self.timeouts.mean, 3),
+                fetch_seconds=round(changed.fetch, 3),
+                page_seconds=round(changed.page, 3),
+                navigation_seconds=round(changed.navigation, 3),
+                selector_seconds=round(changed.selector, 3),
             )
+            self._bus.emit(event)
 
     def _count_response(self, permit: HostPermit, started: float, now: float) -> None:
         """Count a response for the circuit: whatever its content, the connection works."""
@@ -260,26 +253,23 @@ class GuardedFetcher:
 
     def _circuit_open(self, host: str, now: float) -> CircuitOpen:
         seconds = self.targets.remaining(host, now)
-        reason = (
-            f"circuit open for {host}, {seconds:.1f} s left" if seconds else f"circuit half open for {host}: probing"
-        )
-        return CircuitOpen(reason, retry_after_seconds=seconds)
+        state = f"open for {host}, {seconds:.1f} s left" if seconds else f"half open for {host}: probing"
+        return CircuitOpen(f"circuit {state}", retry_after_seconds=seconds)
 
     def _emit_transitions(self, transitions: tuple[Transition, ...], last: str = "") -> None:
         for each in transitions:
             report_breaker(self._bus, "target", each, last=last)
 
     def _emit_retry(self, request: FetchRequest, error: FetchError, wait: float) -> None:
-        self._bus.emit(
-            RequestRetried(
-                source=request.source,
-                request=str(request),
-                attempt=error.retries + 2,
-                error_type=type(error).__name__,
-                error_message=error.reason,
-                wait_seconds=round(wait, 3),
-            )
+        event = RequestRetried(
+            source=request.source,
+            request=str(request),
+            attempt=error.retries + 2,
+            error_type=type(error).__name__,
+            error_message=error.reason,
+            wait_seconds=round(wait, 3),
         )
+        self._bus.emit(event)
 
 
 class ReplaceableFetcher:
@@ -287,17 +277,13 @@ class ReplaceableFetcher:
 
     def __init__(self, make: Callable[[], Fetcher]) -> None:
         self._make = make
-        self._current = make()
+        #: The fetcher of new requests.
+        self.current = make()
         #: The number of running requests of each fetcher.
         self._busy: Counter[Fetcher] = Counter()
 
-    @property
-    def current(self) -> Fetcher:
-        """The fetcher of new requests."""
-        return self._current
-
     async def fetch(self, request: FetchRequest) -> Page:
-        fetcher = self._current
+        fetcher = self.current
         self._busy[fetcher] += 1
         try:
             return await fetcher.fetch(request)
@@ -307,14 +293,14 @@ class ReplaceableFetcher:
 
     async def replace(self) -> None:
         """Use a new fetcher; the old one is closed after its last request."""
-        old, self._current = self._current, self._make()
+        old, self.current = self.current, self._make()
         await self._close_if_old(old)
 
     async def aclose(self) -> None:
-        for fetcher in {self._current, *self._busy}:
+        for fetcher in {self.current, *self._busy}:
             await fetcher.aclose()
 
     async def _close_if_old(self, fetcher: Fetcher) -> None:
-        if fetcher is not self._current and not self._busy[fetcher]:
+        if fetcher is not self.current and not self._busy[fetcher]:
             del self._busy[fetcher]
             await fetcher.aclose()

@@ -44,13 +44,11 @@ class HttpFetcher:
         self._session = self._new_session()
 
     async def fetch(self, request: FetchRequest) -> Page:
-        started = self._clock.monotonic()
         response = await self._follow(request)
         error = status_error(response.status, response.headers, self._clock.now())
         if error is not None:
             raise error
-        seconds = self._clock.monotonic() - started
-        return Page(request=request, elapsed_seconds=seconds, **msgspec.structs.asdict(response))
+        return Page(request=request, **msgspec.structs.asdict(response))
 
     async def aclose(self) -> None:
         if not self._is_closed:

@@ -22,8 +22,6 @@ class CommandKind(StrEnum):
 
 
 class CommandState(StrEnum):
-    """The progress of a command."""
-
     PENDING = "pending"
     #: A scraper executes it; no other one will.
     TAKEN = "taken"
@@ -53,8 +51,6 @@ def check_move(before: CommandState, after: CommandState) -> None:
 
 
 class Refusal(StrEnum):
-    """Why a command was refused."""
-
     #: There is no such match, site or source.
     NOT_KNOWN = "not_known"
     #: It conflicts with the current state.

@@ -20,8 +20,6 @@ class ErrorType(StrEnum):
 
 
 class ResolutionMethod(StrEnum):
-    """What ended an episode."""
-
     #: A retry succeeded.
     AUTO_RETRY = "auto_retry"
     #: It succeeded after the circuit was open for a while.
@@ -60,8 +58,6 @@ class ErrorSeen(Struct, frozen=True, kw_only=True):
 
 
 class Resolution(Struct, frozen=True, kw_only=True):
-    """How and when an episode ended."""
-
     at: datetime
     method: ResolutionMethod
 
@@ -102,8 +98,4 @@ def _first(older: ErrorSeen | None, newer: ErrorSeen | None) -> ErrorSeen | None
     """Return the older error, with details that only the newer one has."""
     if older is None or newer is None:
         return older or newer
-    return replace(
-        older,
-        stack_trace=older.stack_trace or newer.stack_trace,
-        snapshot=older.snapshot or newer.snapshot,
-    )
+    return replace(older, stack_trace=older.stack_trace or newer.stack_trace, snapshot=older.snapshot or newer.snapshot)

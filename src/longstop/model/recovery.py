@@ -31,8 +31,6 @@ class RecoveryOutcome(StrEnum):
 
 
 class Recovery(Struct, frozen=True, kw_only=True):
-    """One entry of the recovery audit."""
-
     id: str
     kind: RecoveryKind
     #: The reason.

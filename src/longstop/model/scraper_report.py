@@ -51,7 +51,6 @@ class Usage(Struct, frozen=True, kw_only=True):
     rss_bytes: int | None
     #: Shared pages count once in all: what would be free without the tree.
     pss_bytes: int | None
-    cpu_seconds: float
 
     @property
     def held_bytes(self) -> int:

@@ -48,7 +48,6 @@ class OrphanSweep:
         self._descendants: frozenset[Identity] = frozenset()
 
     async def run(self) -> None:
-        """Sweep until cancelled."""
         while True:
             await self.sweep()
             await asyncio.sleep(SWEEP_SECONDS)

@@ -36,8 +36,6 @@ class Identity(Struct, frozen=True):
 
 
 class Process(Struct, frozen=True, kw_only=True):
-    """The state of a process at one moment."""
-
     identity: Identity
     name: str
     #: One letter: R, S, D, T (stopped), Z (zombie) …
@@ -53,7 +51,6 @@ class Process(Struct, frozen=True, kw_only=True):
 
 
 def find_process(pid: int) -> Process | None:
-    """Return the process with this pid, or `None`."""
     try:
         text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -73,7 +70,6 @@ def find_process(pid: int) -> Process | None:
 
 
 def list_processes() -> list[Process]:
-    """Return all processes of the machine."""
     pids = (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
     return [process for pid in pids if (process := find_process(pid)) is not None]
 
@@ -106,7 +102,7 @@ def process_tree(head: Identity, among: Iterable[Process] | None = None) -> list
 
 
 def measure(processes: Iterable[Process]) -> Usage:
-    """Measure the memory and CPU time of a process tree.
+    """Measure the memory of a process tree.
 
     Only root may read the PSS of a sandboxed process. Such a process counts with its RSS: without it the memory limits
     would miss the very page that leaks.
@@ -118,7 +114,6 @@ def measure(processes: Iterable[Process]) -> Usage:
         processes=len(measured),
         rss_bytes=sum(each.rss_bytes for each in measured) if measured else None,
         pss_bytes=None if all(share is None for share in shares) else sum(held),
-        cpu_seconds=sum(each.cpu_seconds for each in measured),
     )
 
 

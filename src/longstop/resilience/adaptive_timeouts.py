@@ -34,7 +34,6 @@ class SiteSpeed(StrEnum):
 
 
 def speed_after(speed: SiteSpeed, mean: float) -> SiteSpeed:
-    """Return the speed for a mean, given the previous speed."""
     if mean > SLOW_ABOVE or (speed is SiteSpeed.SLOW and mean >= NO_LONGER_SLOW_BELOW):
         return SiteSpeed.SLOW
     if mean < FAST_BELOW or (speed is SiteSpeed.FAST and mean <= NO_LONGER_FAST_ABOVE):
@@ -43,7 +42,6 @@ def speed_after(speed: SiteSpeed, mean: float) -> SiteSpeed:
 
 
 def adjusted(base: Timeouts, current: Timeouts, speed: SiteSpeed, mean: float) -> Timeouts:
-    """Return the time-outs for a speed and its mean."""
     match speed:
         case SiteSpeed.USUAL:
             return base
@@ -68,8 +66,6 @@ def _shortened(base: Timeouts, current: Timeouts) -> Timeouts:
 
 
 class AdaptiveTimeouts:
-    """The current time-outs of one site."""
-
     def __init__(self, base: Timeouts) -> None:
         self._base = base
         self.now = base

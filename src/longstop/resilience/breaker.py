@@ -6,7 +6,6 @@ with traffic. Every `now` is monotonic and passed by the caller.
 
 from collections import deque
 from enum import StrEnum
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -20,16 +19,6 @@ MAX_TARGET_PROBES = 5
 ASKED = "an operator asked for it"
 
 
-class FailureCounter(Protocol):
-    """The state of a rule."""
-
-    def succeed(self, now: float) -> None: ...
-
-    def fail(self, now: float) -> str | None:
-        """Count a failure; return the reason to open, or `None`."""
-        ...
-
-
 class Consecutive(Struct, frozen=True, kw_only=True):
     """Opens after consecutive failures."""
 
@@ -37,7 +26,7 @@ class Consecutive(Struct, frozen=True, kw_only=True):
     #: The first and the last of them must be within this time; `None` for any time.
     within_seconds: float | None = None
 
-    def counter(self) -> FailureCounter:
+    def counter(self) -> "_Streak":
         return _Streak(self)
 
 
@@ -49,11 +38,13 @@ class FailureShare(Struct, frozen=True, kw_only=True):
     min_attempts: int
     share: float
 
-    def counter(self) -> FailureCounter:
+    def counter(self) -> "_Slices":
         return _Slices(self)
 
 
 class _Streak:
+    """The state of a rule: `fail` returns the reason to open, or `None`."""
+
     def __init__(self, rule: Consecutive) -> None:
         self._rule = rule
         self._failed_at: deque[float] = deque(maxlen=rule.threshold)
@@ -69,11 +60,10 @@ class _Streak:
         return f"{threshold} failures in a row"
 
 
-class _Slice:
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.attempts = 0
-        self.failures = 0
+class _Slice(Struct):
+    number: int
+    attempts: int = 0
+    failures: int = 0
 
 
 class _Slices:
@@ -162,8 +152,6 @@ def source_policy(open_seconds: float = 900.0) -> BreakerPolicy:
 
 
 class Transition(Struct, frozen=True, kw_only=True):
-    """A change of a breaker's state."""
-
     #: What the breaker protects: a host, a match or a source.
     subject: str
     to: BreakerState

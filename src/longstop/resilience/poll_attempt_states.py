@@ -2,9 +2,7 @@
 
 from enum import StrEnum
 
-from longstop.errors import (
-    IllegalTransition,
-)
+from longstop.errors import IllegalTransition
 from longstop.resilience.taxonomy import FailureKind, meaning_of
 
 
@@ -51,7 +49,6 @@ def step(current: AttemptState, to: AttemptState) -> AttemptState:
 
 
 def end_of(reached: AttemptState, error: Exception) -> AttemptState:
-    """Return the state in which an error ends an attempt."""
     meaning = meaning_of(error)
     if meaning.kind is FailureKind.NOT_SENT:
         return step(reached, AttemptState.CIRCUIT_OPEN)

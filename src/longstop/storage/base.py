@@ -102,23 +102,18 @@ class MatchReader(Protocol):
 
     async def matches(self, wanted: MatchFilter) -> list[MatchRow]:
         """Return matches in the order of their ids."""
-        ...
 
     async def events_after(self, match_id: int, seq: int, limit: int) -> list[StoredEvent]:
         """Return event versions in the order of their sequence numbers."""
-        ...
 
     async def current_events(self, match_id: int) -> list[StoredEvent]:
         """Return the latest version of every key, including void ones."""
-        ...
 
     async def snapshots(self, match_id: int) -> list[Snapshot]:
         """Return the stored snapshots, newest first."""
-        ...
 
     async def findings(self, match_id: int) -> list[StoredFinding]:
         """Return gaps and mismatches, open ones first."""
-        ...
 
     async def aclose(self) -> None: ...
 
@@ -130,15 +125,12 @@ class MatchStore(Protocol):
         self, ref: MatchRef, title: str, start_at: datetime | None, now: datetime, *, sport: str
     ) -> MatchRow:
         """Return the match of this reference; create it as DISCOVERED if it is new."""
-        ...
 
     async def link(self, ref: MatchRef, match_id: int) -> None:
         """Add a feed to this match; raise if it already belongs to another match."""
-        ...
 
     async def claim(self, match_id: int, node: str) -> MatchRow:
         """Claim the match: set its owner and increment its epoch."""
-        ...
 
     async def load(self, match_id: int) -> MatchBase: ...
 
@@ -147,11 +139,9 @@ class MatchStore(Protocol):
 
         Nothing else is read: a match with a value that this version does not know stops none of the others.
         """
-        ...
 
     async def save_update(self, update: MatchUpdate) -> Receipt:
         """Store an update in one transaction; durable on return. Raise `EpochLost` for an old epoch."""
-        ...
 
     async def aclose(self) -> None: ...
 
@@ -179,27 +169,21 @@ class HotWriter(Protocol):
 
     def forget(self, match_id: int) -> None:
         """Remove a match from the view; the store serves it from now on."""
-        ...
 
     def keep_only(self, match_ids: Collection[int]) -> None:
         """Remove every other match from the view."""
-        ...
 
     def beat(self, beat: NodeBeat) -> None: ...
 
     async def aclose(self) -> None:
         """Write pending rows, and close."""
-        ...
 
 
 class HotReader(Protocol):
-    """Reads the hot view."""
-
     async def row(self, match_id: int) -> HotRow | None: ...
 
     async def records(self, first: int = 1, last: int = MAX_MATCH_ID) -> Sequence[MonitoringRecord]:
         """Return the monitoring records of matches `first` to `last`, in the order of their ids."""
-        ...
 
     async def beats(self) -> Sequence[NodeBeat]: ...
 
@@ -261,33 +245,25 @@ class ErrorStore(Protocol):
 
     async def open_episodes(self) -> list[Episode]:
         """Return the unresolved episodes."""
-        ...
 
     async def write(self, changes: Mapping[Episode, EpisodeChange]) -> None:
         """Store all changes or none. An error that is back within `BACK_WITHIN` continues its episode."""
-        ...
 
     async def resolve(self, error_id: int, now: datetime) -> bool:
         """Mark an error as resolved by an operator; return whether it was open."""
-        ...
 
     async def recent(self, wanted: ErrorFilter) -> list[StoredError]:
         """Return errors, most recently seen first."""
-        ...
 
     async def prune(self, now: datetime, max_rows: int = MAX_ERRORS) -> None:
         """Remove errors resolved longer ago than `KEEP_FOR`, and those beyond the limit."""
-        ...
 
     async def aclose(self) -> None: ...
 
 
 class AuditReader(Protocol):
-    """Reads the audit."""
-
     async def recent(self, limit: int = RECOVERIES_KEPT) -> list[Recovery]:
         """Return entries, newest first."""
-        ...
 
     async def aclose(self) -> None: ...
 
@@ -297,11 +273,9 @@ class AuditStore(AuditReader, Protocol):
 
     async def write(self, recoveries: Iterable[Recovery]) -> None:
         """Store all entries in one transaction, replace entries with the same id, and remove those beyond the limit."""
-        ...
 
     async def give_up(self, process: str, observed: str) -> None:
         """Close entries that a process started without recording an outcome."""
-        ...
 
 
 class CommandStore(Protocol):
@@ -312,35 +286,27 @@ class CommandStore(Protocol):
 
     async def place(self, kind: CommandKind, argument: str, asked_by: str) -> Command:
         """Store a command; raise `UsageError` if too many are pending."""
-        ...
 
     async def find(self, command_id: int) -> Command | None:
         """Return the current state of a command; an expired one is answered first."""
-        ...
 
     async def take(self, limit: int) -> list[Command]:
         """Return pending commands, oldest first; no other caller gets them afterwards."""
-        ...
 
     async def answer(self, command: Command, reply: Reply) -> None:
         """Store the answer to a command that was taken; only the first answer counts."""
-        ...
 
     async def give_up_taken(self) -> None:
         """Answer commands that an earlier process took and did not answer; their progress is unknown."""
-        ...
 
     async def put_order(self, kind: StandingKind, subject: str, asked_by: str) -> bool:
         """Set an order; return whether it is new."""
-        ...
 
     async def lift_order(self, kind: StandingKind, subject: str) -> bool:
         """Remove an order; return whether it was set."""
-        ...
 
     async def standing(self) -> list[StandingOrder]:
         """Return the orders in force; creates no file."""
-        ...
 
     async def aclose(self) -> None: ...
 
@@ -350,24 +316,19 @@ class HealthLogStore(Protocol):
 
     async def write(self, rows: Iterable[HealthRow]) -> None:
         """Store all rows in one transaction."""
-        ...
 
     async def prune(self, now: datetime, max_rows: int = MAX_HEALTH_ROWS) -> None:
         """Remove rows older than `KEEP_FOR`, and those beyond the limit."""
-        ...
 
     async def recent(
         self, *, match_id: int | None = None, ref: str | None = None, since: datetime | None = None, limit: int = 100
     ) -> list[HealthRow]:
         """Return rows of one match or of all, newest first."""
-        ...
 
     async def aclose(self) -> None: ...
 
 
 class Operations(Struct, frozen=True, kw_only=True):
-    """The operations tables of one process."""
-
     errors: ErrorStore
     audit: AuditStore
     commands: CommandStore

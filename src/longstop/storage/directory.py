@@ -15,8 +15,6 @@ _PRIVATE = 0o700
 
 
 class DataDirectory:
-    """The files of one node."""
-
     def __init__(self, path: Path, node_id: str) -> None:
         self.path = path
         #: Stored in the directory, so that a restarted scraper reclaims its own matches at once.

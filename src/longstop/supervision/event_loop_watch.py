@@ -65,10 +65,6 @@ class LoopWatch:
         running = asyncio.current_task(self._loop)
         head = f"the loop runs {running.get_name()}" if running else "the loop runs no task"
         ordered = sorted(frames, key=lambda ident: ident != self._thread_id)
-        parts = [f"thread {names.get(ident, ident)}:\n{''.join(_stack(frames[ident]))}" for ident in ordered]
-        return "\n".join([head, *parts])
-
-
-def _stack(frame: object) -> list[str]:
-    """Return the stack, innermost call first: a long text is cut at its end."""
-    return traceback.format_stack(frame)[::-1]  # type: ignore[arg-type]  # frames have no public type in `sys`
+        # Innermost call first: a long text is cut at its end.
+        stacks = {ident: "".join(traceback.format_stack(frames[ident])[::-1]) for ident in ordered}
+        return "\n".join([head, *(f"thread {names.get(ident, ident)}:\n{each}" for ident, each in stacks.items())])

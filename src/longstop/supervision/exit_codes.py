@@ -56,7 +56,6 @@ _BY_ERROR: tuple[tuple[type[errors.LongstopError], Exit], ...] = (
 
 
 def exit_of(error: BaseException) -> Exit:
-    """Return the exit code of a process that ends with this error."""
     resource = error.resource if isinstance(error, errors.ResourcesExhausted) else exhausted_resource(error)
     if resource is not None:
         return _BY_RESOURCE[MachineResource(resource)]

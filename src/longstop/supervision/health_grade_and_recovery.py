@@ -216,8 +216,6 @@ def after_interval(state: GradeState, sample: Sample) -> GradeState:
             grade = Grade.HEALTHY
         case Grade.FAILING, Grade.HEALTHY | Grade.DEGRADED:
             grade, good = Grade.DEGRADED, min(good, 1)
-        case _:
-            pass
     reason = "" if grade is Grade.HEALTHY else reason_of(sample) or state.reason
     return replace(state, grade=grade, good_intervals=good, reason=reason)
 
@@ -265,15 +263,11 @@ def match_grade(record: MonitoringRecord, now: Moment) -> Grade:
     is_paused = record.phase is Phase.PAUSED
     counts = record.status in IN_PLAY and not is_paused
     age = (record.age_at(now) or 0.0) if counts else 0.0
-    if record.consecutive_failures > FAILING_FAILURES or age > FAILING_SECONDS:
+    failures = record.consecutive_failures
+    if failures > FAILING_FAILURES or age > FAILING_SECONDS:
         return Grade.FAILING
-    if (
-        record.consecutive_failures > DEGRADED_FAILURES
-        or age > DEGRADED_SECONDS
-        or (is_paused and not record.is_on_hold)
-    ):
-        return Grade.DEGRADED
-    return Grade.HEALTHY
+    is_degraded = failures > DEGRADED_FAILURES or age > DEGRADED_SECONDS or (is_paused and not record.is_on_hold)
+    return Grade.DEGRADED if is_degraded else Grade.HEALTHY
 
 
 # --- recovery ---------------------------------------------------------------------------------------------------------
@@ -316,7 +310,6 @@ class FailedRecycles(Struct, frozen=True, kw_only=True):
 
 
 def recovery_action(sample: Sample, failed: FailedRecycles, *, may_restart: bool = True) -> RecoveryAction:
-    """Return what to do about a bad sample."""
     if not sample.pollable:
         return RecoveryAction.WAIT
     candidates = worth_recycling(sample, failed)
@@ -326,5 +319,4 @@ def recovery_action(sample: Sample, failed: FailedRecycles, *, may_restart: bool
 
 
 def worth_recycling(sample: Sample, failed: FailedRecycles) -> tuple[Age, ...]:
-    """Return the matches that a recycle may still help."""
     return tuple(age for age in sample.pollable if failed.matches.get(age.match_id, 0) < MAX_RECYCLES)

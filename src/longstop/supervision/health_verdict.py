@@ -178,13 +178,11 @@ def _paused_by_operator(beats: Sequence[NodeBeat], records: Sequence[MonitoringR
 
 def _costly(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord]) -> Iterator[str]:
     costs = {match_id: cost for beat in beats for match_id, cost in beat.costs.items()}
-    large = [record for record in records if _is_costly(costs.get(record.match_id))]
+    large = [record for record in records if _is_costly(costs.get(record.match_id, MatchCost()))]
     yield from _listed(f"uses at least {MAX_MATCH_BYTES >> 20} MB or {MAX_MATCH_CPU_PERCENT:.0f} % CPU", large)
 
 
-def _is_costly(cost: MatchCost | None) -> bool:
-    if cost is None:
-        return False
+def _is_costly(cost: MatchCost) -> bool:
     return (cost.pss_bytes or 0) >= MAX_MATCH_BYTES or (cost.cpu_percent or 0.0) >= MAX_MATCH_CPU_PERCENT
 
 

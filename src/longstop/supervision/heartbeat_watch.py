@@ -53,13 +53,11 @@ class HeartbeatMonitor:
         self._watches = {runner.name: HeartbeatWatch(patience=patience) for runner in runners}
 
     async def run(self) -> None:
-        """Check until cancelled."""
         while True:
             await self.check()
             await asyncio.sleep(CHECK_SECONDS)
 
     async def check(self) -> None:
-        """Check every child once."""
         for runner in self._runners:
             # A child that was asked to stop sends no heartbeats.
             if (pid := runner.pid) is not None and not runner.is_stopping:

@@ -23,9 +23,8 @@ class InsufficientMemory(Struct, frozen=True, kw_only=True):
     retry_after_seconds: float = RETRY_SECONDS
 
     def __str__(self) -> str:
-        return (
-            f"{INSUFFICIENT_MEMORY}: {self.available_bytes >> 20} MB are free, {self.needed_bytes >> 20} MB are needed"
-        )
+        free, needed = self.available_bytes >> 20, self.needed_bytes >> 20
+        return f"{INSUFFICIENT_MEMORY}: {free} MB are free, {needed} MB are needed"
 
 
 class MemoryCheck:

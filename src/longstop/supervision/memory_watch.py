@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Sequence
 from enum import IntEnum
+from typing import Any
 
 from msgspec import Struct
 
@@ -89,13 +90,11 @@ class MemoryMonitor:
         self._restarts: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Measure until cancelled."""
         while True:
             await self.measure()
             await asyncio.sleep(MEASURE_SECONDS)
 
     async def measure(self) -> None:
-        """Measure every child once."""
         everything = await asyncio.to_thread(processes.list_processes)
         for runner in self._runners:
             if (pid := runner.pid) is not None and not runner.is_stopping:
@@ -106,7 +105,8 @@ class MemoryMonitor:
         size = usage.held_bytes
         match self._watches[runner.name].observe(pid, size):
             case MemoryLevel.HIGH:
-                self._report_high(runner, usage)
+                soft = self._limits.soft_bytes
+                self._bus.emit(MemoryHigh(process=runner.name, soft_limit_bytes=soft, **_sizes(usage)))
             case MemoryLevel.NORMAL:
                 self._bus.emit(MemoryRecovered(process=runner.name, held_bytes=size))
             case MemoryLevel.SOFT:
@@ -118,33 +118,13 @@ class MemoryMonitor:
         """Measure a tree by its RSS while it is small, and by the slower PSS once that matters."""
         rss = sum(each.rss_bytes for each in tree)
         if rss < HIGH_SHARE * self._limits.soft_bytes:
-            return Usage(processes=len(tree), rss_bytes=rss, pss_bytes=None, cpu_seconds=0)
+            return Usage(processes=len(tree), rss_bytes=rss, pss_bytes=None)
         return await asyncio.to_thread(processes.measure, tree)
-
-    def _report_high(self, runner: ChildRunner, usage: Usage) -> None:
-        self._bus.emit(
-            MemoryHigh(
-                process=runner.name,
-                rss_bytes=usage.rss_bytes or 0,
-                pss_bytes=usage.pss_bytes,
-                processes=usage.processes,
-                soft_limit_bytes=self._limits.soft_bytes,
-            )
-        )
 
     def _restart(self, runner: ChildRunner, pid: int, kind: RecoveryKind, usage: Usage) -> None:
         is_soft = kind is RecoveryKind.SOFT_RESTART
         limit, limit_bytes = ("soft", self._limits.soft_bytes) if is_soft else ("hard", self._limits.hard_bytes)
-        self._bus.emit(
-            MemoryExceeded(
-                process=runner.name,
-                limit=limit,
-                limit_bytes=limit_bytes,
-                rss_bytes=usage.rss_bytes or 0,
-                pss_bytes=usage.pss_bytes,
-                processes=usage.processes,
-            )
-        )
+        self._bus.emit(MemoryExceeded(process=runner.name, limit=limit, limit_bytes=limit_bytes, **_sizes(usage)))
         reason = f"used {usage.held_bytes // MEGABYTE} MB, above the {limit} limit of {limit_bytes // MEGABYTE} MB"
         within = self._stop_within if is_soft else 0.0
         task = asyncio.create_task(
@@ -163,3 +143,7 @@ class MemoryMonitor:
             if watch.pid == pid:  # the next measurement decides again
                 watch.level = MemoryLevel.NORMAL
             self._bus.emit(failure_of(error, f"restart {runner.name}"))
+
+
+def _sizes(usage: Usage) -> dict[str, Any]:
+    return {"rss_bytes": usage.rss_bytes or 0, "pss_bytes": usage.pss_bytes, "processes": usage.processes}

@@ -76,13 +76,11 @@ class RecoveryAudit:
         return recovery
 
     def seconds_since(self, begun: Recovery) -> float:
-        """Return for how long an open recovery has lasted."""
         return self._clock.monotonic() - self._open[begun.id]
 
     def end(
         self, begun: Recovery, outcome: RecoveryOutcome, *, observed: str, pids_after: Collection[int] | None = None
     ) -> Recovery:
-        """Record the outcome and what showed it."""
         if begun.id not in self._open or outcome is RecoveryOutcome.PENDING:
             raise IllegalTransition(f"the outcome of recovery {begun.id} cannot become {outcome}")
         ended = replace(
@@ -94,7 +92,15 @@ class RecoveryAudit:
         )
         del self._open[begun.id]
         self._put(ended)
-        self._bus.emit(_event(ended))
+        kind = RecoverySucceeded if outcome is RecoveryOutcome.RECOVERED else RecoveryFailed
+        event = kind(
+            id=ended.id,
+            kind=ended.kind.value,
+            subject=ended.subject,
+            observed=observed,
+            duration_seconds=ended.duration_seconds or 0.0,
+        )
+        self._bus.emit(event)
         return ended
 
     @asynccontextmanager
@@ -132,17 +138,6 @@ class RecoveryAudit:
         # Keep what has changed during the write.
         self._unwritten = {key: each for key, each in self._unwritten.items() if each != taken.get(key)}
         return True
-
-
-def _event(recovery: Recovery) -> RecoverySucceeded | RecoveryFailed:
-    event = RecoverySucceeded if recovery.outcome is RecoveryOutcome.RECOVERED else RecoveryFailed
-    return event(
-        id=recovery.id,
-        kind=recovery.kind.value,
-        subject=recovery.subject,
-        observed=recovery.observed or "",
-        duration_seconds=recovery.duration_seconds or 0.0,
-    )
 
 
 #: One recovery of a kind at a time for each subject.
@@ -197,8 +192,6 @@ class RecoveryObserver:
                 self._source_read(event.ref.partition("_")[0], event.ref)
             case ListingRead():
                 self._source_read(event.source, f"the listing of {event.source}")
-            case _:
-                pass
 
     async def run(self) -> None:
         """Check what starts or ends by time, until cancelled."""

@@ -27,7 +27,6 @@ from longstop.supervision.health_grade_and_recovery import (
 )
 from longstop.supervision.recovery_audit import OBSERVED_WITHIN_SECONDS, RecoveryAudit
 from longstop.telemetry.bus import Bus, failure_of
-from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import HealthDegraded, HealthFailing, HealthRecovered, HealthRecovering
 from longstop.telemetry.rate_breaker_and_exhaustion_sinks import ExhaustionReporter
 
@@ -39,6 +38,8 @@ RESTART_AGAIN_SECONDS = 3600.0
 
 #: Restarts what matches are polled with, and their sources: connections, watches, browsers. Takes a reason.
 Recycle = Callable[[str, Collection[int]], Awaitable[None]]
+
+_EVENTS = {Grade.DEGRADED: HealthDegraded, Grade.FAILING: HealthFailing, Grade.RECOVERING: HealthRecovering}
 
 
 class _Recycling(Struct):
@@ -156,19 +157,10 @@ class HealthMonitor:
 
     def _set(self, state: GradeState) -> None:
         before, self.state = self.state.grade, state
-        if state.grade is not before:
-            self.graded_at = self._clock.now()
-            self._bus.emit(_event(before, state))
-
-
-_EVENTS = {
-    Grade.DEGRADED: HealthDegraded,
-    Grade.FAILING: HealthFailing,
-    Grade.RECOVERING: HealthRecovering,
-}
-
-
-def _event(before: Grade, state: GradeState) -> Telemetry:
-    if state.grade is Grade.HEALTHY:
-        return HealthRecovered(before=before.value)
-    return _EVENTS[state.grade](before=before.value, reason=state.reason)
+        if state.grade is before:
+            return
+        self.graded_at = self._clock.now()
+        if state.grade is Grade.HEALTHY:
+            self._bus.emit(HealthRecovered(before=before.value))
+        else:
+            self._bus.emit(_EVENTS[state.grade](before=before.value, reason=state.reason))

@@ -119,7 +119,8 @@ class ChildRunner:
         await self._group.empty()  # left by a supervisor that was killed
         failures = 0
         while not self._stopping.is_set():
-            await self._kill_previous()
+            while (previous := self._child) is not None:  # left by an error here: two at a time must never run
+                await self._kill_tree(previous)
             started = self._clock.monotonic()
             pid, exit_code = await self._run_once(lifeline)
             if self._stopping.is_set():
@@ -130,11 +131,6 @@ class ChildRunner:
             with suppress(TimeoutError):
                 async with asyncio.timeout(delay):
                     await self._stopping.wait()
-
-    async def _kill_previous(self) -> None:
-        """Kill a child that still runs after an error in `run`: two at a time must never run."""
-        while (previous := self._child) is not None:
-            await self._kill_tree(previous)
 
     async def restart(self, pid: int, kind: RecoveryKind, reason: str, *, within: float) -> None:
         """End the child with this pid, so that the next one starts: by SIGTERM, and by SIGKILL after `within` seconds.
@@ -228,9 +224,8 @@ class ChildRunner:
             self._bus.emit(ChildRestarted(process=self.name, pid=pid, exit_code=exit_code, reason=restart.reason))
         else:
             reason = describe_exit(exit_code)
-            self._bus.emit(
-                ChildDied(process=self.name, pid=pid, exit_code=exit_code, restart_in_seconds=delay, reason=reason)
-            )
+            event = ChildDied(process=self.name, pid=pid, exit_code=exit_code, restart_in_seconds=delay, reason=reason)
+            self._bus.emit(event)
             if exit_code == Exit.DONE:  # asked to stop by someone else: not a failure
                 return
             restart = _Restart(RecoveryKind.RESTART, reason, (pid,) if pid else ())

@@ -43,12 +43,7 @@ class Supervisor:
     ) -> None:
         self.runners = tuple(
             ChildRunner(
-                spec,
-                bus=bus,
-                clock=clock,
-                backoff=backoff or RestartBackoff(),
-                group=group_for(spec.name),
-                audit=audit,
+                spec, bus=bus, clock=clock, backoff=backoff or RestartBackoff(), group=group_for(spec.name), audit=audit
             )
             for spec in children
         )
@@ -65,7 +60,6 @@ class Supervisor:
         self._stop_requested.set()
 
     def own_pids(self) -> frozenset[int]:
-        """Return the running children and the members of their groups."""
         return frozenset(pid for runner in self.runners for pid in runner.own_pids())
 
     async def run(self, loops: Sequence[Loop] = ()) -> Exit:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from longstop.exhaustion import exhausted
 from longstop.resilience.breaker import BreakerState, Transition
@@ -47,14 +47,12 @@ def report_breaker(
     bus: Bus, scope: str, transition: Transition, *, last: str = "", match_id: int | None = None
 ) -> None:
     """Emit the event for a transition; `last` describes the failure that caused it."""
-    subject = transition.subject
+    about: dict[str, Any] = {"scope": scope, "subject": transition.subject, "match_id": match_id}
     match transition.to:
         case BreakerState.OPEN:
             reason = f"{transition.reason}, the last: {last}" if last else transition.reason
-            seconds = transition.seconds
-            bus.emit(CircuitOpened(scope=scope, subject=subject, reason=reason, seconds=seconds, match_id=match_id))
+            bus.emit(CircuitOpened(**about, reason=reason, seconds=transition.seconds))
         case BreakerState.HALF_OPEN:
-            bus.emit(CircuitHalfOpened(scope=scope, subject=subject, match_id=match_id))
+            bus.emit(CircuitHalfOpened(**about))
         case BreakerState.CLOSED:
-            rejected = transition.rejected
-            bus.emit(CircuitClosed(scope=scope, subject=subject, rejected=rejected, match_id=match_id))
+            bus.emit(CircuitClosed(**about, rejected=transition.rejected))

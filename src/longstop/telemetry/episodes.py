@@ -122,8 +122,6 @@ class Episodes:
                 self._resolve(event.ref, now, is_final=True)
             case matches.WatchRestarted():
                 self._set_method(ResolutionMethod.RESTART, "match", event.ref)
-            case _:
-                pass
 
     def load(self, episodes: Iterable[Episode]) -> None:
         """Continue with the unresolved episodes of an earlier run."""

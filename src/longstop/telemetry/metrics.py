@@ -133,8 +133,6 @@ class Metrics:
                 self._retried.labels(_label(event.source)).inc()
             case matches.WatchRestarted():
                 self._restarted.labels(_label(event.reason)).inc()
-            case _:
-                pass
 
     def sample(self, records: Sequence[MonitoringRecord], now: Moment) -> None:
         """Record the age of each match in play, and drop the series of matches that are no longer polled."""

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager, suppress
 
 from longstop.errors import StorageError
 from longstop.telemetry.bus import Bus, failure_of
-from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import RecordsFailed
 
 #: A hung disk must not delay the end of a process for longer.
@@ -71,11 +70,10 @@ class PeriodicFlush:
             if await self._flush():
                 self._is_failing = False
         except Exception as error:  # the task must survive every error, or all later records would be lost
-            if not self._is_failing:
-                self._is_failing = True
-                bus.emit(self._failure(error))
-
-    def _failure(self, error: Exception) -> Telemetry:
-        if isinstance(error, StorageError | OSError):
-            return RecordsFailed(records=self._records, error_message=str(error))
-        return failure_of(error, f"writer of {self._records}")
+            if self._is_failing:
+                return
+            self._is_failing = True
+            if isinstance(error, StorageError | OSError):
+                bus.emit(RecordsFailed(records=self._records, error_message=str(error)))
+            else:
+                bus.emit(failure_of(error, f"writer of {self._records}"))

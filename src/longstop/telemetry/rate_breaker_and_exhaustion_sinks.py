@@ -68,8 +68,6 @@ class RateSink:
                     self._updates.add(now.monotonic)
                     if event.latency_ms is not None:
                         self._latencies.append(event.latency_ms)
-                case _:
-                    pass
 
     def rates(self) -> Rates:
         with self._lock:
@@ -109,8 +107,6 @@ class OpenBreakers:
                 self._notes.pop((event.scope, event.subject), None)
             case matches.MatchPhaseChanged(after="archived"):
                 self._notes.pop(("match", event.ref), None)
-            case _:
-                pass
 
     def notes(self) -> tuple[BreakerNote, ...]:
         """Return what is paused now. No event ends a Retry-After: it is dropped when its time is over."""
@@ -171,7 +167,6 @@ class ExhaustionReporter:
             self._bus.emit(processes.ResourcesRecovered(resource=resource))
 
     async def run(self, sink: ExhaustionSink) -> None:
-        """Report what the sink knows, until cancelled."""
         while True:
             self.report(sink.now())
             await asyncio.sleep(CHECK_SECONDS)

@@ -128,15 +128,7 @@ def signature(secret: str, unix_seconds: int, body: bytes) -> str:
 class WebhookSink:
     """Takes events from any thread without waiting; sends the alerts among them while `delivering` runs."""
 
-    def __init__(
-        self,
-        url: str,
-        secret: str = "",
-        *,
-        node: str,
-        clock: Clock,
-        open_post: OpenPost = open_post,
-    ) -> None:
+    def __init__(self, url: str, secret: str = "", *, node: str, clock: Clock, open_post: OpenPost = open_post) -> None:
         self._url = url
         self._secret = secret
         self._node = node

@@ -41,8 +41,6 @@ RecycleBrowsers = Callable[[str, str], None]
 
 
 class CommandLoop:
-    """Executes commands on the schedulers of a scraper."""
-
     def __init__(
         self,
         store: CommandStore,
@@ -98,7 +96,6 @@ class CommandLoop:
         self._is_ready, self._failing = True, None
 
     async def run(self) -> None:
-        """Run until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 for command in await self._take():
@@ -124,16 +121,15 @@ class CommandLoop:
         try:
             reply = await self._reply(command)
             await self._store.answer(command, reply)
-            self._bus.emit(
-                CommandAnswered(
-                    id=command.id,
-                    kind=command.kind.value,
-                    asked_by=command.asked_by,
-                    state=reply.state.value,
-                    answer=reply.answer,
-                    seconds=round(self._clock.monotonic() - started, 3),
-                )
+            event = CommandAnswered(
+                id=command.id,
+                kind=command.kind.value,
+                asked_by=command.asked_by,
+                state=reply.state.value,
+                answer=reply.answer,
+                seconds=round(self._clock.monotonic() - started, 3),
             )
+            self._bus.emit(event)
         except Exception as error:
             self._report(error)
         finally:

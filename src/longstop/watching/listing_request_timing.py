@@ -88,7 +88,6 @@ class Listings:
         self._again_at = 0.0
 
     def cancel(self) -> None:
-        """Cancel the request in progress."""
         if self._request is not None:
             self._request.cancel()
             self._request = None
@@ -110,11 +109,10 @@ class Listings:
             self._bus.emit(PollPostponed(resource=error.resource, subject=f"the listing of {self._source}"))
         if isinstance(error, CircuitOpen):
             return
-        self._bus.emit(
-            ListingFailed(
-                source=self._source, error_type=type(error).__name__, error_message=str(error), page=error.page
-            )
+        event = ListingFailed(
+            source=self._source, error_type=type(error).__name__, error_message=str(error), page=error.page
         )
+        self._bus.emit(event)
         if error.is_canary:
             return
         now = self._clock.monotonic()

@@ -24,8 +24,6 @@ class ResourceType(StrEnum):
 
 
 class ScrapeRequest(Struct, frozen=True, kw_only=True):
-    """A request to poll one match."""
-
     #: Lower runs first.
     priority: int
     ref: MatchRef
@@ -87,8 +85,6 @@ class ScrapeQueue:
 
 
 class Dispatcher:
-    """Runs the queued polls."""
-
     def __init__(self, *, clock: Clock, bus: Bus, cap: int) -> None:
         self._clock = clock
         self._bus = bus
@@ -103,7 +99,6 @@ class Dispatcher:
 
     @property
     def running(self) -> int:
-        """Return how many requests are running."""
         return self._cap - self._free
 
     def submit(self, request: ScrapeRequest, work: Work) -> bool:
@@ -115,7 +110,6 @@ class Dispatcher:
         return True
 
     async def run(self) -> None:
-        """Run until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 self._changed.clear()

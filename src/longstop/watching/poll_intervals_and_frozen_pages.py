@@ -100,7 +100,6 @@ class Activity(Struct, frozen=True, kw_only=True):
     news: tuple[bool, ...] = ()
 
     def after(self, now: float, *, is_news: bool) -> "Activity":
-        """Return the activity after one more cycle."""
         return Activity(changed_at=now if is_news else self.changed_at, news=(*self.news, is_news)[-CYCLES:])
 
     @property
@@ -156,7 +155,6 @@ class ErrorBackoff(Struct, frozen=True, kw_only=True):
 
     @property
     def factor(self) -> float:
-        """Return the factor by which the interval grows."""
         return next((factor for errors, factor in STEPS if self.errors >= errors), 1.0)
 
 
@@ -175,8 +173,6 @@ class IntervalReason(StrEnum):
 
 
 class PollInterval(Struct, frozen=True, kw_only=True):
-    """The interval between two polls, and its reason."""
-
     seconds: float
     reason: IntervalReason
     #: After errors, polls are at least this far apart, even with news; 0 without errors.
@@ -250,7 +246,6 @@ class Lag(Struct, frozen=True, kw_only=True):
     moves: int = 0
 
     def after(self, now: float, behind: Behind) -> "Lag":
-        """Return the lag after the two pages were compared."""
         return self if behind is self.behind else replace(self, behind=behind, since=now)
 
     def after_change(self, still: Behind) -> "Lag":

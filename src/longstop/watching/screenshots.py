@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol, runtime_checkable
 
 from longstop.clock import Clock
 from longstop.errors import LongstopError
@@ -15,15 +14,6 @@ SCREENSHOT_SECONDS = 10.0
 
 #: Returns a PNG of the open page at an address; `None` when no such page is open.
 TakeScreenshot = Callable[[str], Awaitable[bytes | None]]
-
-
-@runtime_checkable
-class ScreenshotFetcher(Protocol):
-    """A fetcher with open pages."""
-
-    async def screenshot(self, address: str) -> bytes | None:
-        """Return a PNG of the open page at an address; `None` when no such page is open."""
-        ...
 
 
 class Screenshots:
@@ -43,7 +33,6 @@ class Screenshots:
             self._task = asyncio.create_task(self._save(name, address), name=f"screenshot of {self._source}")
 
     async def aclose(self) -> None:
-        """Cancel the screenshot in progress."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -10,6 +10,8 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
+from msgspec import Struct
+
 from longstop.clock import Clock
 from longstop.errors import CircuitOpen, LayoutPaused, ParseError, SourceChallenged, SourceError
 from longstop.matches.source_client_and_poll_attempt import RecordOutcome
@@ -32,16 +34,14 @@ class ErrorPageStore(Protocol):
 
     def keep(self, name_hint: str, body: bytes, now: datetime) -> str | None:
         """Save a page; return its path, or `None` when it could not be saved."""
-        ...
 
 
-class _UnreadableStreak:
+class _UnreadableStreak(Struct):
     """Consecutive unparsable pages of one kind."""
 
-    def __init__(self) -> None:
-        self.length = 0
-        self.closed_until = 0.0
-        self.page: str | None = None
+    length: int = 0
+    closed_until: float = 0.0
+    page: str | None = None
 
     @property
     def is_broken(self) -> bool:
@@ -167,16 +167,15 @@ class SourceAdmission:
         if streak.is_broken:
             streak.closed_until = now + self._probe_seconds
         if streak.length == MAX_UNREADABLE + 1:
-            self._bus.emit(
-                LayoutBroken(
-                    source=self._source,
-                    resource=resource,
-                    failures=streak.length,
-                    error_message=error.reason,
-                    page=streak.page,
-                    retry_in_seconds=self._probe_seconds,
-                )
+            event = LayoutBroken(
+                source=self._source,
+                resource=resource,
+                failures=streak.length,
+                error_message=error.reason,
+                page=streak.page,
+                retry_in_seconds=self._probe_seconds,
             )
+            self._bus.emit(event)
 
     def _record_challenge(self, resource: str, error: SourceChallenged, body: bytes | None) -> None:
         """Report the first challenge at once, with its page: retrying does not solve a CAPTCHA."""

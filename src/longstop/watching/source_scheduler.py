@@ -97,7 +97,6 @@ class Scheduler:
 
     @property
     def findings(self) -> list[Finding]:
-        """Return the open findings of all matches."""
         published = (watch for watch in self._watches.values() if watch.is_published)
         return [finding for watch in published for finding in watch.state.findings]
 
@@ -132,7 +131,6 @@ class Scheduler:
         return self._watches.get(source_id)
 
     def watches_of(self, ref: MatchRef) -> list[FeedWatch]:
-        """Return the watches of a match by its own ref."""
         return [watch for watch in self._watches.values() if watch.match.row.ref == ref]
 
     def is_excluded(self, source_id: str) -> bool:
@@ -163,7 +161,6 @@ class Scheduler:
             self._context.hot.forget(watch.state.row.match_id)
 
     def pause(self, ref: MatchRef) -> None:
-        """Pause a match until it is resumed."""
         self._paused.add(ref)
         self._apply_pauses()
 
@@ -242,14 +239,10 @@ class Scheduler:
         new = [entry for key, entry in entries.items() if key not in self._watches and not self.is_excluded(key)]
         if new and self._has_memory_for(len(new)):
             due += [found for entry in new if (found := await self._discover(entry))]
-        self._bus.emit(
-            ListingRead(
-                source=self._source,
-                matches=len(listing.boards),
-                changed=len(due),
-                unreadable=len(listing.unreadable),
-            )
+        event = ListingRead(
+            source=self._source, matches=len(listing.boards), changed=len(due), unreadable=len(listing.unreadable)
         )
+        self._bus.emit(event)
         self._start(due)
         self._finished = finished_after(self._finished, entries, self._clock.monotonic())
         await self._drop_finished()
@@ -263,15 +256,14 @@ class Scheduler:
         if shortage is None:
             return True
         self._memory_low_until = now + shortage.retry_after_seconds
-        self._bus.emit(
-            MemoryInsufficient(
-                source=self._source,
-                wanted=wanted,
-                available_bytes=shortage.available_bytes,
-                needed_bytes=shortage.needed_bytes,
-                seconds=shortage.retry_after_seconds,
-            )
+        event = MemoryInsufficient(
+            source=self._source,
+            wanted=wanted,
+            available_bytes=shortage.available_bytes,
+            needed_bytes=shortage.needed_bytes,
+            seconds=shortage.retry_after_seconds,
         )
+        self._bus.emit(event)
         return False
 
     def _poll_without_listing(self) -> None:

@@ -1,6 +1,7 @@
 """Telemetry of one watch. A condition that lasts is reported once."""
 
 from collections import Counter, deque
+from typing import Any
 
 from longstop.clock import Moment, to_iso
 from longstop.errors import SourceError
@@ -45,7 +46,8 @@ class WatchEvents:
     def __init__(self, bus: Bus, row: MatchRow, max_errors: int) -> None:
         self._bus = bus
         self._match_id = row.match_id
-        self._ref = str(row.ref)
+        #: The fields that all events about the match have.
+        self._about: dict[str, Any] = {"match_id": row.match_id, "ref": str(row.ref)}
         self._errors = ErrorWindow(max_errors)
         self._interval: PollInterval | None = None
         self._frozen: Lag | None = None
@@ -53,61 +55,48 @@ class WatchEvents:
 
     def stored(self, receipt: Receipt) -> None:
         ops = [stored.event.op.value for stored in receipt.events]
-        self._bus.emit(
-            matches.UpdateStored(
-                match_id=self._match_id,
-                ref=self._ref,
-                inserted=ops.count("insert"),
-                updated=ops.count("update"),
-                voided=ops.count("void"),
-                seq=receipt.match.seq,
-                latency_ms=receipt.snapshot.update_latency_ms if receipt.snapshot else None,
-            )
+        event = matches.UpdateStored(
+            **self._about,
+            inserted=ops.count("insert"),
+            updated=ops.count("update"),
+            voided=ops.count("void"),
+            seq=receipt.match.seq,
+            latency_ms=receipt.snapshot.update_latency_ms if receipt.snapshot else None,
         )
+        self._bus.emit(event)
 
     def changes(self, before: MatchState, after: MatchState) -> None:
         """Report changes of phase, sync and findings."""
         if before.row.phase is not after.row.phase:
             self._phase_changed(before.row.phase, after)
         if before.sync is not after.sync and after.sync is SyncState.IN_SYNC:
-            self._bus.emit(matches.MatchInSync(match_id=self._match_id, ref=self._ref, events=len(after.events)))
+            self._bus.emit(matches.MatchInSync(**self._about, events=len(after.events)))
         for finding in _sorted(set(after.findings) - set(before.findings)):
-            self._bus.emit(
-                matches.FindingOpened(
-                    match_id=self._match_id,
-                    ref=self._ref,
-                    kind=finding.kind,
-                    place=finding.place,
-                    detail=finding.detail,
-                )
-            )
+            event = matches.FindingOpened(**self._about, kind=finding.kind, place=finding.place, detail=finding.detail)
+            self._bus.emit(event)
         for finding in _sorted(set(before.findings) - set(after.findings)):
-            self._bus.emit(
-                matches.FindingClosed(match_id=self._match_id, ref=self._ref, kind=finding.kind, place=finding.place)
-            )
+            self._bus.emit(matches.FindingClosed(**self._about, kind=finding.kind, place=finding.place))
 
     def _phase_changed(self, before: Phase, after: MatchState) -> None:
         phase = after.row.phase
-        self._bus.emit(matches.MatchPhaseChanged(match_id=self._match_id, ref=self._ref, before=before, after=phase))
+        self._bus.emit(matches.MatchPhaseChanged(**self._about, before=before, after=phase))
         if phase is Phase.COMPLETED:
             text = after.result.text if after.result else None
-            self._bus.emit(matches.MatchFinished(match_id=self._match_id, ref=self._ref, result=text))
+            self._bus.emit(matches.MatchFinished(**self._about, result=text))
 
     def failure(self, error: Exception, reached: AttemptState) -> None:
         about = error if isinstance(error, SourceError) else None
-        self._bus.emit(
-            matches.PollFailed(
-                match_id=self._match_id,
-                ref=self._ref,
-                error_type=type(error).__name__,
-                error_message=str(error),
-                request=about.request if about else "",
-                reached=reached.value,
-                outcome=end_of(reached, error).value,
-                retries=about.retries if about else 0,
-                page=about.page if about else None,
-            )
+        event = matches.PollFailed(
+            **self._about,
+            error_type=type(error).__name__,
+            error_message=str(error),
+            request=about.request if about else "",
+            reached=reached.value,
+            outcome=end_of(reached, error).value,
+            retries=about.retries if about else 0,
+            page=about.page if about else None,
         )
+        self._bus.emit(event)
 
     def breaker(self, transition: Transition | None) -> None:
         if transition is not None:
@@ -117,54 +106,43 @@ class WatchEvents:
         """Count the errors of one poll; report when there were too many within a minute."""
         burst = self._errors.add(now, types)
         if burst is not None:
-            self._bus.emit(
-                matches.ErrorRateHigh(match_id=self._match_id, ref=self._ref, errors=sum(burst.values()), types=burst)
-            )
+            self._bus.emit(matches.ErrorRateHigh(**self._about, errors=sum(burst.values()), types=burst))
 
     def staleness(self, stale: MonitoringRecord | None, now: Moment) -> None:
         """Report that the match became stale; `None` while it is not."""
         was_stale, self._is_stale = self._is_stale, stale is not None
         if stale is None or was_stale:
             return
-        self._bus.emit(
-            matches.MatchStale(
-                match_id=self._match_id,
-                ref=self._ref,
-                age_seconds=round(stale.age_at(now) or 0.0, 1),
-                last_update=to_iso(stale.last_poll_at) if stale.last_poll_at else None,
-            )
+        event = matches.MatchStale(
+            **self._about,
+            age_seconds=round(stale.age_at(now) or 0.0, 1),
+            last_update=to_iso(stale.last_poll_at) if stale.last_poll_at else None,
         )
+        self._bus.emit(event)
 
     def interval(self, interval: PollInterval) -> None:
         """Report a new interval, unless it changes all the time during play."""
         last, self._interval = self._interval, interval
         is_usual = interval.reason in _USUAL and (last is None or last.reason in _USUAL)
         if interval != last and not is_usual:
-            self._bus.emit(
-                matches.CadenceChanged(
-                    match_id=self._match_id,
-                    ref=self._ref,
-                    reason=interval.reason.value,
-                    interval_seconds=interval.seconds,
-                )
+            event = matches.CadenceChanged(
+                **self._about, reason=interval.reason.value, interval_seconds=interval.seconds
             )
+            self._bus.emit(event)
 
     def frozen(self, lag: Lag | None, now: float) -> None:
-        """Report a page that froze, and its recovery."""
         if lag is not None and self._frozen is None:
             self._frozen = lag
-            self._bus.emit(
-                matches.SourceFrozen(
-                    match_id=self._match_id,
-                    ref=self._ref,
-                    frozen=lag.behind.value,
-                    witness=WITNESS[lag.behind],
-                    seconds=round(now - lag.since, 1),
-                )
+            event = matches.SourceFrozen(
+                **self._about,
+                frozen=lag.behind.value,
+                witness=WITNESS[lag.behind],
+                seconds=round(now - lag.since, 1),
             )
+            self._bus.emit(event)
         elif lag is None and self._frozen is not None:
             since, self._frozen = self._frozen.since, None
-            self._bus.emit(matches.SourceResumed(match_id=self._match_id, ref=self._ref, seconds=round(now - since, 1)))
+            self._bus.emit(matches.SourceResumed(**self._about, seconds=round(now - since, 1)))
 
 
 def _sorted(findings: set[Finding]) -> list[Finding]:

@@ -234,7 +234,7 @@ def test_a_share_remembers_no_more_than_its_slices_however_busy_the_site() -> No
     for second in range(3000):
         _succeed(breaker, 3, second)
 
-    assert len(breaker._failures._slices) <= SLICES  # type: ignore[attr-defined] # what it holds is the matter
+    assert len(breaker._failures._slices) <= SLICES  # type: ignore[union-attr] # what it holds is the matter
 
 
 def test_what_is_older_than_the_window_no_longer_counts() -> None:

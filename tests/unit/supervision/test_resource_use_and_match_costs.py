@@ -13,17 +13,14 @@ from longstop.supervision.resource_use_and_match_costs import ResourceMeter, mat
 USED = ProcessResources(pids=(1,), cpu_percent=10.0, own_pss_bytes=90, own_cpu_percent=3.0)
 
 
-def browser(*addresses: str, pss: int | None = 400, source: str = "crex", generation: int = 1) -> BrowserStats:
+def browser(*addresses: str, pss: int | None = 400, source: str = "crex") -> BrowserStats:
     return BrowserStats(
         source=source,
-        generation=generation,
-        pid=7,
         age_seconds=60,
-        users=0,
         pages_served=3,
         addresses=addresses,
         contexts=1,
-        usage=Usage(processes=4, rss_bytes=pss, pss_bytes=pss, cpu_seconds=1),
+        usage=Usage(processes=4, rss_bytes=pss, pss_bytes=pss),
     )
 
 
@@ -66,7 +63,7 @@ def test_the_matches_of_a_source_share_its_browser_too() -> None:
     "census",
     [
         [browser()],
-        [browser("http://site/1"), browser("http://site/2", generation=2)],
+        [browser("http://site/1"), browser("http://site/2")],
         [browser("http://site/1", "about:blank", "http://site/2"), browser("http://other/", source="espn")],
     ],
 )

@@ -80,14 +80,11 @@ def a_text(matches: int = 3, error_type: str = "FetchTimeout") -> bytes:
 def a_browser() -> BrowserStats:
     return BrowserStats(
         source="crex",
-        generation=1,
-        pid=7,
         age_seconds=60.0,
-        users=0,
         pages_served=3,
         addresses=("https://crex.example/secret", "https://crex.example/"),
         contexts=1,
-        usage=Usage(processes=5, rss_bytes=900, pss_bytes=400, cpu_seconds=1.0),
+        usage=Usage(processes=5, rss_bytes=900, pss_bytes=400),
     )
 
 
@@ -201,13 +198,10 @@ def test_promtool_minds_nothing_but_the_one_name_that_was_asked_for() -> None:
     ]
 
 
-USAGE = Usage(processes=6, rss_bytes=900, pss_bytes=400, cpu_seconds=1)
+USAGE = Usage(processes=6, rss_bytes=900, pss_bytes=400)
 BROWSER = BrowserStats(
     source="crex",
-    generation=1,
-    pid=5,
     age_seconds=1,
-    users=0,
     pages_served=9,
     addresses=("http://a", "http://b"),
     contexts=1,
@@ -222,7 +216,7 @@ def browser_values(*census: BrowserStats) -> dict[str, float]:
 
 
 def test_every_browser_of_a_source_is_added_up() -> None:
-    assert browser_values(BROWSER, structs.replace(BROWSER, generation=2, contexts=3)) == {
+    assert browser_values(BROWSER, structs.replace(BROWSER, contexts=3)) == {
         "longstop_browser_rss_bytes": 1800,
         "longstop_browser_pss_bytes": 800,
         "longstop_browser_page_pss_bytes": 200,

@@ -108,18 +108,17 @@ class SourceBrowser:
         if engine is None:
             return
         usage = engine.usage
-        self._bus.emit(
-            BrowserRecycled(
-                source=self.source,
-                generation=engine.generation,
-                reason=reason,
-                pages=engine.pages,
-                age_seconds=round(engine.age_seconds, 1),
-                processes=usage.processes if usage else 0,
-                rss_bytes=usage.rss_bytes if usage else None,
-                pss_bytes=usage.pss_bytes if usage else None,
-            )
+        event = BrowserRecycled(
+            source=self.source,
+            generation=engine.generation,
+            reason=reason,
+            pages=engine.pages,
+            age_seconds=round(engine.age_seconds, 1),
+            processes=usage.processes if usage else 0,
+            rss_bytes=usage.rss_bytes if usage else None,
+            pss_bytes=usage.pss_bytes if usage else None,
         )
+        self._bus.emit(event)
         self._old.add(engine)
         if not engine.users:
             self._close_soon(engine)
@@ -207,25 +206,21 @@ class SourceBrowser:
             self._bus.emit(BrowserFailed(source=self.source, generation=self.generation, pid=None, reason=error.reason))
             raise
         self._failures = 0
-        self._bus.emit(
-            BrowserStarted(
-                source=self.source,
-                generation=engine.generation,
-                kind=engine.plan.kind,
-                pid=engine.root.pid if engine.root else 0,
-                version=engine.version,
-                seconds=round(monotonic() - now, 3),
-            )
+        event = BrowserStarted(
+            source=self.source,
+            generation=engine.generation,
+            kind=engine.plan.kind,
+            pid=engine.root.pid if engine.root else 0,
+            version=engine.version,
+            seconds=round(monotonic() - now, 3),
         )
+        self._bus.emit(event)
         return engine
 
     def _stats(self, engine: Engine) -> BrowserStats:
         return BrowserStats(
             source=self.source,
-            generation=engine.generation,
-            pid=engine.root.pid if engine.root else None,
             age_seconds=engine.age_seconds,
-            users=engine.users,
             pages_served=engine.pages,
             addresses=engine.addresses,
             contexts=engine.contexts,
@@ -270,12 +265,11 @@ class SourceBrowser:
         self._abandoned.discard(engine)
         if engine in self._old or engine is self._current or self._is_closed:
             self._old.discard(engine)
-            self._bus.emit(
-                BrowserClosed(
-                    source=self.source,
-                    generation=engine.generation,
-                    how=how,
-                    seconds=round(monotonic() - started, 3),
-                    left=left,
-                )
+            event = BrowserClosed(
+                source=self.source,
+                generation=engine.generation,
+                how=how,
+                seconds=round(monotonic() - started, 3),
+                left=left,
             )
+            self._bus.emit(event)

@@ -9,12 +9,7 @@ from longstop.model.scraper_report import Usage
 
 class BrowserStats(Struct, frozen=True, kw_only=True):
     source: str
-    generation: int
-    #: Of the browser's root process; `None` until it is known.
-    pid: int | None
     age_seconds: float
-    #: Requests that use it now.
-    users: int
     #: How many pages it has opened since its start, and the URLs of those still open, without the query.
     pages_served: int
     addresses: tuple[str, ...]
@@ -29,7 +24,6 @@ class BrowserStats(Struct, frozen=True, kw_only=True):
 
     @property
     def pages(self) -> int:
-        """The number of open pages."""
         return len(self.addresses)
 
     @property

@@ -86,7 +86,6 @@ class BrowserPool:
         return [engine for browser in self.browsers.values() for engine in browser.engines]
 
     async def run(self) -> None:
-        """Sweep and check until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._sweep_periodically())
             group.create_task(self._check_periodically())

@@ -62,7 +62,6 @@ _DISABLED_FEATURES = (
 
 
 def missing_packages() -> list[str]:
-    """Return the packages of the extra that are not installed."""
     return [name for name in PACKAGES if find_spec(name) is None]
 
 
@@ -86,9 +85,8 @@ def launch_arguments(*, is_process_per_site: bool = False, reachable: Iterable[s
         arguments.append("--process-per-site")
     names = sorted({host.partition(":")[0] for host in reachable})
     if names:
-        arguments.append(
-            f"--host-resolver-rules={', '.join(['MAP * ~NOTFOUND', *(f'EXCLUDE {each}' for each in names)])}"
-        )
+        rules = ["MAP * ~NOTFOUND", *(f"EXCLUDE {each}" for each in names)]
+        arguments.append(f"--host-resolver-rules={', '.join(rules)}")
     arguments.append(f"--disable-features={','.join(_DISABLED_FEATURES)}")
     return arguments
 

@@ -39,7 +39,6 @@ _PROXY_AUTHENTICATION_REQUIRED = 407
 
 
 def map_playwright_error(error: PlaywrightError) -> errors.FetchError:
-    """Return our error for one of Playwright's."""
     text = str(error)
     code = _NETWORK_CODE.search(text)
     if code:

@@ -28,8 +28,6 @@ TIMEOUT_SHARE = 0.5
 
 
 class BrowserFetcher:
-    """Fetches pages of one source with its browser."""
-
     def __init__(
         self,
         browser: SourceBrowser,
@@ -61,7 +59,6 @@ class BrowserFetcher:
 
     @property
     def mode(self) -> Mode:
-        """The mode of the next request."""
         return self._mode_policy.mode
 
     def on_signal(self, report: Callable[[str], None]) -> None:
@@ -78,12 +75,10 @@ class BrowserFetcher:
         self._check_budget(request)
         for url in (request.url, request.page or request.url):
             allowed_url(url, self._policy.hosts, self._policy.allow_private_addresses)
-        started = self._clock.monotonic()
         deadline = asyncio.get_running_loop().time() + self._browsing.page_seconds
         async with self._sessions.lease(deadline) as session:
             response = await self._read(request, session, deadline)
-            seconds = self._clock.monotonic() - started
-        return Page(request=request, elapsed_seconds=seconds, **msgspec.structs.asdict(response))
+        return Page(request=request, **msgspec.structs.asdict(response))
 
     async def screenshot(self, address: str) -> bytes | None:
         """Return a screenshot of an open page as PNG; `None` if it is not open, or does not respond."""
@@ -152,9 +147,9 @@ class BrowserFetcher:
         if not self._meter.may_spend(Priority.LIVE):
             for session in self.sessions:
                 self._sessions.discard(session)
+        kind = request.priority.name.lower()
         raise errors.BudgetSpent(
-            f"the month's bytes through the proxy are used up or reserved: none for "
-            f"{request.priority.name.lower()} matches"
+            f"the month's bytes through the proxy are used up or reserved: none for {kind} matches"
         )
 
     def _succeeded(self, request: FetchRequest, session: Session, size: int) -> None:

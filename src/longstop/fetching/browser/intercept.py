@@ -3,10 +3,10 @@
 import asyncio
 import base64
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any
-from urllib.parse import SplitResult, parse_qsl, urlsplit
+from typing import Any, Self
+from urllib.parse import parse_qsl, urlsplit
 
 from msgspec import Struct
 from playwright.async_api import CDPSession
@@ -32,23 +32,22 @@ BODY_SECONDS = 10.0
 _SCRIPT_REQUESTS = frozenset({"XHR", "Fetch"})
 
 
-class ResponsePattern(Struct, frozen=True, kw_only=True):
+class ResponsePattern(Struct, frozen=True):
     """Which response to wait for: same method, host and path, and a query that contains all given parameters."""
 
-    method: str
-    scheme: str
-    host: str
-    path: str
+    #: Method, scheme, host and path.
+    target: tuple[str, str, str, str]
     query: frozenset[tuple[str, str]]
 
-    def matches(self, method: str, url: str) -> bool:
+    @classmethod
+    def of(cls, method: str, url: str) -> Self:
         parts = urlsplit(url)
-        return (method, parts.scheme, parts.netloc, parts.path) == (
-            self.method,
-            self.scheme,
-            self.host,
-            self.path,
-        ) and self.query <= set(_parameters(parts))
+        parameters = parse_qsl(parts.query, keep_blank_values=True)
+        return cls((method, parts.scheme, parts.netloc, parts.path or "/"), frozenset(parameters))
+
+    def matches(self, method: str, url: str) -> bool:
+        other = ResponsePattern.of(method, url)
+        return other.target == self.target and self.query <= other.query
 
 
 class Capture(Struct, kw_only=True, eq=False):
@@ -78,14 +77,7 @@ class Capture(Struct, kw_only=True, eq=False):
 
 
 def pattern_of(request: FetchRequest) -> ResponsePattern:
-    parts = urlsplit(request.url)
-    return ResponsePattern(
-        method=request.method,
-        scheme=parts.scheme,
-        host=parts.netloc,
-        path=parts.path or "/",
-        query=frozenset(_parameters(parts)),
-    )
+    return ResponsePattern.of(request.method, request.url)
 
 
 def is_listed(url: str, content_type: str, hosts: tuple[str, ...], paths: tuple[str, ...]) -> bool:
@@ -351,7 +343,3 @@ class Interception:
                 await self._cdp.send(command, parameters)
         except (PlaywrightError, TimeoutError):
             pass  # the page is closing; those who wait for it have a deadline
-
-
-def _parameters(parts: SplitResult) -> Iterable[tuple[str, str]]:
-    return parse_qsl(parts.query, keep_blank_values=True)

@@ -130,13 +130,7 @@ def choose_profile(version: str, country: str = "", seed: int = 0) -> Profile:
 #: SwiftShader as WebGL renderer shows that there is no screen.
 _ALWAYS_NEEDED = ("webgl_vendor",)
 #: What the headless shell is missing compared to the complete browser.
-_SHELL_NEEDS = (
-    "chrome_app",
-    "chrome_csi",
-    "chrome_load_times",
-    "navigator_permissions",
-    "navigator_plugins",
-)
+_SHELL_NEEDS = ("chrome_app", "chrome_csi", "chrome_load_times", "navigator_permissions", "navigator_plugins")
 #: Frames with a URL stay empty here, so no script inspects them. Frames without one are used for inspection.
 _RUN_WHERE_INSPECTED = """(() => {
   try { if (frameElement && frameElement.src && !frameElement.src.startsWith('about:')) return; } catch { return; }

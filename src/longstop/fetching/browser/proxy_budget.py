@@ -90,14 +90,13 @@ class ProxyMeter:
             draft.replace(self._path)
 
     def _report(self, share: float) -> None:
-        self._bus.emit(
-            BudgetReached(
-                percent=round(100 * share),
-                used_bytes=self._spending.used_bytes,
-                budget_bytes=self._budget_bytes,
-                stopped=tuple(priority.name.lower() for priority, bound in SHARES.items() if share >= bound),
-            )
+        event = BudgetReached(
+            percent=round(100 * share),
+            used_bytes=self._spending.used_bytes,
+            budget_bytes=self._budget_bytes,
+            stopped=tuple(priority.name.lower() for priority, bound in SHARES.items() if share >= bound),
         )
+        self._bus.emit(event)
 
 
 def _read(path: Path) -> Spending:

@@ -48,16 +48,15 @@ def session_proxy(account: ProxyAccount, session: str) -> HttpProxy:
     return HttpProxy(server=f"http://{account.host}:{account.port}", username=account.username, password=password)
 
 
-class ProxySession:
+class ProxySession(Struct, eq=False):
     """One session: when it was used, and how often it failed."""
 
-    def __init__(self, name: str, started_at: float) -> None:
-        self.name = name
-        self.started_at = started_at
-        self.used_at = float("-inf")
-        self.failures = 0
-        self.timeouts = 0
-        self.quarantined_until = float("-inf")
+    name: str
+    started_at: float
+    used_at: float = float("-inf")
+    failures: int = 0
+    timeouts: int = 0
+    quarantined_until: float = float("-inf")
 
     def is_good(self, now: float) -> bool:
         return now >= self.quarantined_until

@@ -29,7 +29,6 @@ class HangPolicy(Struct, frozen=True, kw_only=True):
 
     @property
     def probe_seconds(self) -> float:
-        """The time-out of one probe."""
         return min(PROBE_SECONDS, self.hung_seconds / 3)
 
     def is_hung(self, silent_seconds: float) -> bool:
@@ -38,8 +37,6 @@ class HangPolicy(Struct, frozen=True, kw_only=True):
 
 
 class RecyclePolicy(Struct, frozen=True, kw_only=True):
-    """The limits of one browser."""
-
     max_pages: int = 1000
     max_age_seconds: float = 6 * 3600.0
     max_memory_bytes: int = 1_500_000_000

@@ -43,8 +43,6 @@ class SessionPlan(Struct, frozen=True, kw_only=True):
 
 
 class Session:
-    """One browser context and its pages."""
-
     def __init__(
         self, plan: SessionPlan, engine: Engine, context: BrowserContext, profile: Profile, clock: Clock
     ) -> None:
@@ -130,12 +128,9 @@ class Session:
 
     def same_origin_tab(self, url: str) -> Tab | None:
         """Return a loaded page from which a URL can be requested: its own, or another one of the same origin."""
-        own = self.open_tab(url)
-        if own is not None:
-            return own
         origin = urlsplit(url)[:2]
-        same_origin = (tab for at, tab in self._tabs.items() if urlsplit(at)[:2] == origin and tab.is_ready)
-        return next(same_origin, None)
+        same_origin = (tab for at, tab in self.open_tabs.items() if urlsplit(at)[:2] == origin)
+        return self.open_tab(url) or next(same_origin, None)
 
     async def rotate(self, url: str, old: Tab, load: Callable[[Tab, str], Awaitable[None]]) -> bool:
         """Load a URL in a new page, which then replaces the old one; return whether it did."""
@@ -177,7 +172,6 @@ class Session:
         return await self._context.cookies(url) if url else await self._context.cookies()
 
     def remember_headers(self, url: str, headers: Mapping[str, str]) -> None:
-        """Remember the headers that the page sends to a URL."""
         parts = urlsplit(url)
         if len(self._request_headers) < _MAX_REMEMBERED or (parts.netloc, parts.path) in self._request_headers:
             kept = {name: value for name, value in headers.items() if name.lower() not in _NOT_REPEATED}

@@ -24,8 +24,6 @@ SESSION_SECONDS = 10.0
 
 
 class Sessions:
-    """Opens, leases and closes the sessions of one source."""
-
     def __init__(
         self, browser: SourceBrowser, plan: SessionPlan, *, clock: Clock, bus: Bus, proxies: ProxyRing | None
     ) -> None:

@@ -52,8 +52,6 @@ _MINIMAL_SCALE = 0.02
 
 
 class Tab:
-    """One page of a session."""
-
     def __init__(
         self,
         page: Page,

@@ -317,8 +317,6 @@ class ReopenedDatabase(_ReopenedFile):
         return await self._thread.run(lambda: self._attempt(job))
 
     async def transact(self, job: Job[T]) -> T:
-        """Run a job in a transaction."""
-
         def transacted(connection: apsw.Connection) -> T:
             with transaction(connection):
                 return job(connection)

@@ -104,7 +104,6 @@ class SqliteHotWriter:
             self._pending.beats[beat.node] = beat
 
     async def aclose(self) -> None:
-        """Write pending rows and close the file."""
         self._stopping.set()
         await asyncio.wrap_future(self._ended)
 

@@ -162,7 +162,7 @@ def _load(connection: apsw.Connection, match_id: int) -> MatchBase:
         match=_match(connection, "match", match_id=match_id),
         events=tuple(stored_event(each, each["sport"]) for each in rows(connection, _SQL["current_events"], of_match)),
         snapshot=_newest_snapshot(connection, match_id),
-        open_findings=tuple(finding(each) for each in rows(connection, _SQL["open_findings"], of_match)),
+        open_findings=tuple(to_record(Finding, each) for each in rows(connection, _SQL["open_findings"], of_match)),
         players={each["key"]: each["name"] for each in names if each["kind"] == "player"},
         teams={each["key"]: each["name"] for each in names if each["kind"] == "team"},
         feeds=tuple(map(_ref, rows(connection, _SQL["feeds"], of_match))),
@@ -239,9 +239,8 @@ def _stored_before(connection: apsw.Connection, columns: Row, sport: str) -> Sto
     if found is None:
         return None
     if any(found[name] != columns[name] for name in _SAMENESS):
-        raise StorageError(
-            "match {match_id} already has another revision {rev} of {key}: versions are immutable".format(**columns)
-        )
+        problem = "match {match_id} already has another revision {rev} of {key}: versions are immutable"
+        raise StorageError(problem.format(**columns))
     return stored_event(found, sport)
 
 
@@ -249,11 +248,8 @@ def _add_version(connection: apsw.Connection, columns: Row) -> None:
     current = row(connection, _SQL["current_rev"], columns)
     latest = 0 if current is None else current["rev"]
     if columns["rev"] != latest + 1:
-        raise StorageError(
-            "match {match_id} has {key} at revision {latest}: revision {rev} does not follow".format(
-                **columns, latest=latest
-            )
-        )
+        problem = "match {match_id} has {key} at revision {latest}: revision {rev} does not follow"
+        raise StorageError(problem.format(**columns, latest=latest))
     connection.execute(_SQL["add_version"], columns)
     connection.execute(_SQL["move_event"], columns)
 
@@ -387,9 +383,5 @@ def snapshot(row: Row) -> Snapshot:
     return to_record(Snapshot, row | {"provenance": msgspec.json.decode(row["provenance"])})
 
 
-def finding(row: Row) -> Finding:
-    return to_record(Finding, row)
-
-
 def stored_finding(row: Row) -> StoredFinding:
-    return to_record(StoredFinding, row | {"finding": finding(row)})
+    return to_record(StoredFinding, row | {"finding": row})

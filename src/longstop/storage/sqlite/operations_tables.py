@@ -186,11 +186,8 @@ class SqliteCommands(_OpsTable):
     async def place(self, kind: CommandKind, argument: str, asked_by: str) -> Command:
         if len(argument) > MAX_ARGUMENT_CHARACTERS:
             raise UsageError(f"the argument has more than {MAX_ARGUMENT_CHARACTERS} characters: shorten it")
-        asked = {
-            "asked_by": asked_by,
-            "asked_at": to_iso(self._clock.now()),
-            "asked_monotonic": self._clock.monotonic(),
-        }
+        now = Moment.of(self._clock)
+        asked = {"asked_by": asked_by, "asked_at": to_iso(now.wall), "asked_monotonic": now.monotonic}
         columns = {"kind": kind, "argument": argument, **asked, "boot": self._boot()}
 
         def place(connection: apsw.Connection) -> Command:

@@ -7,15 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import apsw
 
 from longstop.errors import StorageError
-from longstop.storage.sqlite.connection import as_storage_error
-
-T = TypeVar("T")
-Job = Callable[[apsw.Connection], T]
+from longstop.storage.sqlite.connection import Job, T, as_storage_error
 
 #: Jobs per commit at most; more would only delay the first of them.
 MAX_GROUP = 64

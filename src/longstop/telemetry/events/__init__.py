@@ -19,8 +19,6 @@ class Severity(StrEnum):
 
 
 class Telemetry(Struct, frozen=True, kw_only=True):
-    """The base of all events."""
-
     name: ClassVar[str]
     severity: ClassVar[Severity] = Severity.INFO
 

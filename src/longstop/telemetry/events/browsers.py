@@ -1,11 +1,11 @@
 """Events of the browser fetcher."""
 
 from longstop.telemetry.events import Severity, Telemetry
+from longstop.telemetry.events.sources import SourceTelemetry
 
 
-class BrowserStarted(Telemetry, frozen=True, kw_only=True):
+class BrowserStarted(SourceTelemetry, frozen=True, kw_only=True):
     name = "browser.started"
-    source: str
     generation: int
     kind: str
     pid: int
@@ -13,30 +13,27 @@ class BrowserStarted(Telemetry, frozen=True, kw_only=True):
     seconds: float
 
 
-class BrowserUnsandboxed(Telemetry, frozen=True, kw_only=True):
+class BrowserUnsandboxed(SourceTelemetry, frozen=True, kw_only=True):
     """Chromium runs as root, which is only possible without its sandbox."""
 
     name = "browser.unsandboxed"
     severity = Severity.WARN
-    source: str
 
 
-class BrowserFailed(Telemetry, frozen=True, kw_only=True):
+class BrowserFailed(SourceTelemetry, frozen=True, kw_only=True):
     """A browser died or is unresponsive; its processes are killed, and the next request starts another one."""
 
     name = "browser.failed"
     severity = Severity.ERROR
-    source: str
     generation: int
     pid: int | None
     reason: str
 
 
-class BrowserRecycled(Telemetry, frozen=True, kw_only=True):
+class BrowserRecycled(SourceTelemetry, frozen=True, kw_only=True):
     """A browser is replaced by a new one; it closes after its last request."""
 
     name = "browser.recycled"
-    source: str
     generation: int
     #: One of `pages`, `age`, `memory`, `processes`, `timeouts`, `latency`, `hosts`, `kind`, `asked`.
     reason: str
@@ -47,9 +44,8 @@ class BrowserRecycled(Telemetry, frozen=True, kw_only=True):
     pss_bytes: int | None
 
 
-class BrowserClosed(Telemetry, frozen=True, kw_only=True):
+class BrowserClosed(SourceTelemetry, frozen=True, kw_only=True):
     name = "browser.closed"
-    source: str
     generation: int
     #: `closed` if it exited on request, `killed` if it had to be killed.
     how: str
@@ -58,34 +54,30 @@ class BrowserClosed(Telemetry, frozen=True, kw_only=True):
     left: int
 
 
-class PageDiscarded(Telemetry, frozen=True, kw_only=True):
+class PageDiscarded(SourceTelemetry, frozen=True, kw_only=True):
     name = "page.discarded"
     severity = Severity.WARN
-    source: str
     reason: str
 
 
-class PageRotated(Telemetry, frozen=True, kw_only=True):
+class PageRotated(SourceTelemetry, frozen=True, kw_only=True):
     name = "page.rotated"
     severity = Severity.DEBUG
-    source: str
     answers: int
     decoded_bytes: int
 
 
-class PageRotationFailed(Telemetry, frozen=True, kw_only=True):
+class PageRotationFailed(SourceTelemetry, frozen=True, kw_only=True):
     """A long-used page could not be replaced. It stays in use, and replacing it is retried later."""
 
     name = "page.rotation_failed"
     severity = Severity.WARN
-    source: str
     reason: str
 
 
-class PageMeasured(Telemetry, frozen=True, kw_only=True):
+class PageMeasured(SourceTelemetry, frozen=True, kw_only=True):
     name = "page.measured"
     severity = Severity.DEBUG
-    source: str
     request: str
     mode: str
     bytes_in_est: int
@@ -94,26 +86,23 @@ class PageMeasured(Telemetry, frozen=True, kw_only=True):
     captured: int
 
 
-class ModeChanged(Telemetry, frozen=True, kw_only=True):
+class ModeChanged(SourceTelemetry, frozen=True, kw_only=True):
     name = "mode.changed"
-    source: str
     before: str
     after: str
     reason: str
 
 
-class ProxyRotated(Telemetry, frozen=True, kw_only=True):
+class ProxyRotated(SourceTelemetry, frozen=True, kw_only=True):
     name = "proxy.rotated"
-    source: str
     #: Our own name of the session; no part of the credential.
     session: str
     reason: str
 
 
-class ProxyQuarantined(Telemetry, frozen=True, kw_only=True):
+class ProxyQuarantined(SourceTelemetry, frozen=True, kw_only=True):
     name = "proxy.quarantined"
     severity = Severity.WARN
-    source: str
     session: str
     reason: str
     seconds: float

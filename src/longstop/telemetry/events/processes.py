@@ -8,47 +8,42 @@ from longstop.telemetry.events import Severity, Telemetry
 # --- lifecycle --------------------------------------------------------------------------------------------------------
 
 
-class ProcessStarted(Telemetry, frozen=True, kw_only=True):
-    name = "process.started"
+class ProcessTelemetry(Telemetry, frozen=True, kw_only=True):
     process: str
     pid: int
+
+
+class ProcessStarted(ProcessTelemetry, frozen=True, kw_only=True):
+    name = "process.started"
     version: str
     #: The process itself, or the supervisor that started it.
     reported_by: str
 
 
-class ProcessStopped(Telemetry, frozen=True, kw_only=True):
+class ProcessStopped(ProcessTelemetry, frozen=True, kw_only=True):
     name = "process.stopped"
-    process: str
-    pid: int
     reported_by: str
 
 
-class ChildDied(Telemetry, frozen=True, kw_only=True):
+class ChildDied(ProcessTelemetry, frozen=True, kw_only=True):
     name = "process.died"
     severity = Severity.ERROR
-    process: str
-    pid: int
     exit_code: int
     restart_in_seconds: float
     #: The meaning of the exit code.
     reason: str = ""
 
 
-class ChildRestarted(Telemetry, frozen=True, kw_only=True):
+class ChildRestarted(ProcessTelemetry, frozen=True, kw_only=True):
     name = "process.restarted"
     severity = Severity.WARN
-    process: str
-    pid: int
     exit_code: int
     reason: str
 
 
-class ChildUnresponsive(Telemetry, frozen=True, kw_only=True):
+class ChildUnresponsive(ProcessTelemetry, frozen=True, kw_only=True):
     name = "process.unresponsive"
     severity = Severity.ERROR
-    process: str
-    pid: int
     silent_seconds: float
 
 

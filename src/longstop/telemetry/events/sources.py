@@ -5,32 +5,33 @@ from typing import ClassVar
 from longstop.telemetry.events import Severity, Telemetry
 
 
-class ListingRead(Telemetry, frozen=True, kw_only=True):
+class SourceTelemetry(Telemetry, frozen=True, kw_only=True):
+    source: str
+
+
+class ListingRead(SourceTelemetry, frozen=True, kw_only=True):
     name = "listing.read"
     severity = Severity.DEBUG
-    source: str
     matches: int
     changed: int
     #: Entries that could not be parsed.
     unreadable: int
 
 
-class ListingFailed(Telemetry, frozen=True, kw_only=True):
+class ListingFailed(SourceTelemetry, frozen=True, kw_only=True):
     """The listing could not be read. It proves nothing about any match."""
 
     name = "listing.failed"
     severity = Severity.WARN
-    source: str
     error_type: str
     error_message: str
     #: Path of the saved page below the data directory, if it could not be parsed.
     page: str | None = None
 
 
-class RequestRetried(Telemetry, frozen=True, kw_only=True):
+class RequestRetried(SourceTelemetry, frozen=True, kw_only=True):
     name = "request.retried"
     severity = Severity.DEBUG
-    source: str
     request: str
     attempt: int
     error_type: str
@@ -65,9 +66,8 @@ class CircuitClosed(CircuitTelemetry, frozen=True, kw_only=True):
     rejected: int
 
 
-class TimeoutsChanged(Telemetry, frozen=True, kw_only=True):
+class TimeoutsChanged(SourceTelemetry, frozen=True, kw_only=True):
     name = "timeouts.changed"
-    source: str
     #: Mean of the last ten requests.
     mean_seconds: float
     fetch_seconds: float
@@ -76,27 +76,24 @@ class TimeoutsChanged(Telemetry, frozen=True, kw_only=True):
     selector_seconds: float
 
 
-class ChallengeServed(Telemetry, frozen=True, kw_only=True):
+class ChallengeServed(SourceTelemetry, frozen=True, kw_only=True):
     """A site served a CAPTCHA. The source is paused; an operator has to act."""
 
     name = "source.challenged"
     severity = Severity.ERROR
-    source: str
     resource: str
     #: Path of the saved page below the data directory; `None` if it could not be saved.
     page: str | None
 
 
-class ChallengeCleared(Telemetry, frozen=True, kw_only=True):
+class ChallengeCleared(SourceTelemetry, frozen=True, kw_only=True):
     name = "source.challenge_cleared"
-    source: str
     challenges: int
 
 
-class SourceRateLimited(Telemetry, frozen=True, kw_only=True):
+class SourceRateLimited(SourceTelemetry, frozen=True, kw_only=True):
     name = "source.rate_limited"
     severity = Severity.WARN
-    source: str
     seconds: float
     reason: str
 
@@ -129,10 +126,9 @@ class LayoutRecovered(LayoutTelemetry, frozen=True, kw_only=True):
     name = "layout.recovered"
 
 
-class SelectorFallbackUsed(Telemetry, frozen=True, kw_only=True):
+class SelectorFallbackUsed(SourceTelemetry, frozen=True, kw_only=True):
     name = "selector.fallback_used"
     severity = Severity.WARN
-    source: str
     ref: str
     field: str
     #: Index of the selector that matched.

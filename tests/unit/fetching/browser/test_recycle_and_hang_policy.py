@@ -18,13 +18,10 @@ from longstop.model.scraper_report import Usage
 from longstop.settings import Browser
 
 POLICY = RecyclePolicy(max_pages=10, max_age_seconds=100, max_memory_bytes=1000, max_processes=5, max_drift=3)
-USAGE = Usage(processes=5, rss_bytes=3000, pss_bytes=1000, cpu_seconds=1)
+USAGE = Usage(processes=5, rss_bytes=3000, pss_bytes=1000)
 FRESH = BrowserStats(
     source="crex",
-    generation=1,
-    pid=7,
     age_seconds=99,
-    users=0,
     pages_served=9,
     addresses=(),
     contexts=0,
