@@ -15,7 +15,7 @@ from typing import Any
 from bench.measured_process import Cost, MeasuredProcess, measured_process
 from bench.reporting import Report, say
 from longstop.errors import UsageError
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
 from longstop_lab.simulator.forward_proxy import ForwardProxy, running_forward_proxy
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from bench.browser_setup import make_fetcher, make_pool
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, BrowserPolicy, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind, BrowserPolicy, Mode
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.proxy_sessions import ProxyAccount, ProxyRing
 

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from longstop.clock import SystemClock
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, BrowserPolicy, Egress
-from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind, BrowserPolicy, Egress
+from longstop.fetching.browser.browser_pool_and_orphan_sweep import BrowserPool, PoolPlan
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.proxy_sessions import ProxyRing
 from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from bench.reporting import Report, rounded, say
 from longstop.errors import UsageError
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind, Mode
 from longstop_lab.client import Samples, list_matches, percentile
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 from longstop_lab.final_check import check_events, wait_until_synced

@@ -24,7 +24,7 @@ from bench.browser_setup import make_fetcher, make_pool
 from bench.reporting import Report, rounded, run, say
 from longstop.errors import FetchError
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserPolicy, Mode
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop_lab.client import percentile
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator

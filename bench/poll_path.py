@@ -28,7 +28,7 @@ from longstop.app.api import LOOP_BUSY_TIMEOUT_MS
 from longstop.app.scraper_parts import Runtime, SourceRuntime
 from longstop.clock import Moment, SystemClock
 from longstop.errors import StorageError
-from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_pool_and_orphan_sweep import BrowserPool, PoolPlan
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.settings import Settings, load_settings
 from longstop.sources.load_sources import enabled_sources

@@ -22,7 +22,7 @@ from bench.chaos.adaptation_steps import read_events
 from bench.reporting import Report, rounded, run, say
 from bench.soak_sample import Sample, ask, take
 from bench.soak_trend import Course, Trend, trend
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind, Mode
 from longstop.storage.sqlite.connection import WAL_SIZE_LIMIT_BYTES
 from longstop_lab.client import percentile
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed

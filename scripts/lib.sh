@@ -110,7 +110,7 @@ missing_browsers() { # kind=package …
     "$VENV/bin/python" - "$@" <<'END'
 import sys
 
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
 
 for kind, package in (pair.split("=") for pair in sys.argv[1:]):

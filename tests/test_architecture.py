@@ -17,14 +17,14 @@ SOURCE = Path(__file__).parents[1] / "src"
 #: What everybody may import, and what imports nothing but each other.
 SEAMS = (
     *("errors", "clock", "model", "model.*", "telemetry.events", "telemetry.events.*", "*.base"),
-    "fetching.browser.browser_kinds_modes_and_policy",
+    "fetching.browser.browser_policy_and_stats",
 )
 #: Decisions: they take values and the time, and give values.
 PURE = (
     "sources.*",
     # Their `read` waits, but only for the client that it is handed.
     "sports.*",
-    "matches.ids_and_keys_between_feeds",
+    "matches.map_ids_and_keys_between_feeds",
     "matches.event_versions_and_confirmation",
     "resilience.*",
     "fetching.browser.proxy_sessions",
@@ -41,7 +41,7 @@ PURE = (
 )
 #: Decisions that share a module with code that acts on them: they obey the same rules.
 PURE_PARTS = {
-    "fetching.browser.fetch_mode_and_proxy_policy": (
+    "fetching.browser.learn_mode_and_proxy_from_responses": (
         *("ModeState", "initial_state", "after_success", "after_refusal", "after_failure", "_in_mode", "_cheaper"),
         *("ResponseSizes", "without_ids", "_is_far_from"),
     ),
@@ -53,7 +53,7 @@ PURE_PARTS = {
     "supervision.memory_for_new_matches": ("idle_watches",),
     "supervision.resource_use_and_match_costs": ("match_costs", "_pss", "_browser_cpu"),
     "watching.poll_dispatcher": ("ResourceType", "ScrapeRequest", "ScrapeQueue"),
-    "watching.listing_request_timing": ("finished_after",),
+    "watching.listing_requests_and_timing": ("finished_after",),
     "watching.watch_telemetry": ("ErrorWindow",),
 }
 #: Beside the pure rules, but allowed to wait or to read files.
@@ -65,7 +65,7 @@ IMPLEMENTATIONS = (
     "storage.sqlite.operations_tables",
     "storage.sqlite.writer",
     "fetching.http",
-    "fetching.browser.browser_pool_and_sweeps",
+    "fetching.browser.browser_pool_and_orphan_sweep",
     "api.server",
 )
 #: The simulator and those who run whole programs against it. They are no part of the product.
@@ -366,7 +366,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
             "watching.polling_state_and_decisions",
             "from longstop.matches.source_client_and_poll_attempt import PollAttempt, SourceClient",
         ),
-        (decisions_touch_nothing, "sports.cricket.one_poll", "import asyncio"),
+        (decisions_touch_nothing, "sports.cricket.poll_requests", "import asyncio"),
         (
             decisions_touch_nothing,
             "watching.poll_intervals_and_frozen_pages",

@@ -22,7 +22,7 @@ from bench.chaos.recovery import GIVE_UP_AFTER, are_all_fresh
 from bench.reporting import Report, rounded, say
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind, Mode
 from longstop.model.match import IN_PLAY
 from longstop.process.processes import Identity, Process, command_line, is_alive, list_processes
 from longstop_lab.client import list_matches, percentile

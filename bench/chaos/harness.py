@@ -15,7 +15,7 @@ from msgspec import Struct
 from bench.chaos.fault_schedule import Action
 from bench.reporting import say
 from longstop.clock import SystemClock, from_iso
-from longstop.fetching.browser.browser_kinds_modes_and_policy import LADDER
+from longstop.fetching.browser.browser_policy_and_stats import LADDER
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed, survivors
 from longstop_lab.final_check import check_events, events_published, wait_until_synced
 from longstop_lab.simulator.faults import Fault

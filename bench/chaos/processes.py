@@ -24,7 +24,7 @@ from bench.chaos.service_manager import Service, serviced
 from bench.reporting import Report, rounded, say
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind, Mode
 from longstop.process.processes import Identity, command_line, find_process
 from longstop_lab.deployment import Deployment
 from tests.process_tree import Role, hit, role_of, stop_descendants, tree

@@ -16,7 +16,7 @@ import psutil
 
 from bench.chaos.harness import Figures
 from bench.reporting import Report, rounded, say
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 from longstop.supervision.exit_codes import Exit
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed, survivors
 from longstop_lab.final_check import wait_until_synced

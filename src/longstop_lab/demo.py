@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.live import Live
 
 from longstop.errors import UsageError
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 from longstop_lab.client import Samples, list_matches, percentile, site_of
 from longstop_lab.deployment import Deployment, DeploymentOptions, check, deployed
 from longstop_lab.final_check import add_up, check_events_by_sport, wait_until_synced

@@ -15,11 +15,11 @@ from tempfile import TemporaryDirectory, gettempdir
 import psutil
 from msgspec import Struct
 
-from longstop.app.api import make_token
+from longstop.api.tokens import make_token
 from longstop.clock import SystemClock
 from longstop.doctor.holders import listener_on
 from longstop.errors import UsageError
-from longstop.fetching.browser.browser_kinds_modes_and_policy import LADDER, BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import LADDER, BrowserKind
 from longstop.fetching.browser.chromium_path_and_arguments import INSTALL, find_chromium, missing_packages
 from longstop.process.browser_registry_and_temp_files import open_scratch
 from longstop.settings import PARENT_FD_VARIABLE, read_settings

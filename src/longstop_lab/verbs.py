@@ -16,7 +16,7 @@ from rich.console import Console
 from longstop.cli.options_and_data_access import Json
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 
 T = TypeVar("T")
 

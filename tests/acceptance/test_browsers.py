@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from longstop.clock import SystemClock, from_iso
-from longstop.fetching.browser.browser_kinds_modes_and_policy import Mode
+from longstop.fetching.browser.browser_policy_and_stats import Mode
 from longstop_lab.client import list_matches
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 from longstop_lab.final_check import check_events, wait_until_synced

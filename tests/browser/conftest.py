@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
 from tests.browser.harness import BrowserHarness, browser_harness
 from tests.browser.site import Site, serving

@@ -13,8 +13,8 @@ from playwright.async_api import Error as PlaywrightError
 from longstop.clock import SystemClock
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.browser_generations import SourceBrowser, SourceBrowserPolicy
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, BrowserPolicy, Egress
-from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind, BrowserPolicy, Egress
+from longstop.fetching.browser.browser_pool_and_orphan_sweep import BrowserPool, PoolPlan
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.proxy_budget import ProxyMeter

@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
-from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
+from longstop.fetching.browser.browser_pool_and_orphan_sweep import BrowserPool, PoolPlan
 from longstop.telemetry.bus import Bus
 
 

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from longstop.app.browsers import browser_fetcher, browser_pool, proxy_account, scratch_of
 from longstop.clock import SystemClock
 from longstop.errors import SettingsError
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy
 from longstop.settings import Browser, Proxy, load_settings
 from longstop.storage.directory import DataDirectory

@@ -10,7 +10,7 @@ from time import monotonic
 import pytest
 
 from longstop.errors import BrowserLost
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, BrowserPolicy, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind, BrowserPolicy, Mode
 from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from tests.browser.harness import BrowserHarness, browser_harness, of_type

@@ -4,7 +4,7 @@ from importlib.resources import files
 
 from playwright.async_api import Route, async_playwright
 
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
 
 _ADDRESS = "http://127.0.0.1:1"

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from longstop.clock import SystemClock
 from longstop.errors import BodyTooLarge, BudgetSpent, FetchError, ForbiddenTarget, ProxyFailed, SourceRefused
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserPolicy, Mode
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.fetching.browser.proxy_sessions import ProxyAccount, ProxyRing

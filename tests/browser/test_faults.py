@@ -15,7 +15,7 @@ import pytest
 from longstop.errors import BrowserLost, FetchError
 from longstop.fetching.browser import closing
 from longstop.fetching.browser import engine as engine_module
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserPolicy, Mode
 from longstop.fetching.browser.engine import Engine
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.process import processes

@@ -21,7 +21,7 @@ from longstop.errors import (
     SourceUnreachable,
 )
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, BrowserPolicy, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind, BrowserPolicy, Mode
 from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.telemetry.events.browsers import PageMeasured

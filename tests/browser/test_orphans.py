@@ -14,8 +14,8 @@ from uuid import uuid4
 import pytest
 from msgspec import structs
 
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
-from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
+from longstop.fetching.browser.browser_pool_and_orphan_sweep import BrowserPool, PoolPlan
 from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
 from longstop.process.browser_registry_and_temp_files import Registry
 from longstop.process.orphan_sweeps import profile_of, remove_profile, sweep_browsers

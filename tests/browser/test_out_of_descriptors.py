@@ -12,7 +12,7 @@ import pytest
 from longstop.errors import ResourcesExhausted
 from longstop.fetching.browser import closing
 from longstop.fetching.browser import engine as engine_module
-from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_pool_and_orphan_sweep import BrowserPool, PoolPlan
 from longstop.process import processes
 from longstop.process.processes import Process, command_line, is_alive
 from longstop.telemetry.bus import Bus

@@ -7,7 +7,7 @@ from time import monotonic
 import pytest
 
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserPolicy, Mode
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from tests.browser.harness import BrowserHarness, until
 

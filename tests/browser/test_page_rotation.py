@@ -8,7 +8,7 @@ import signal
 import pytest
 from msgspec import structs
 
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserPolicy, Mode
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.tab import Tab
 from longstop.telemetry.events.browsers import PageRotationFailed

@@ -10,8 +10,8 @@ import pytest
 from longstop.errors import BrowserLost, FetchError, FetchTimeout, ResourcesExhausted
 from longstop.exhaustion import MachineResource
 from longstop.fetching.browser import engine as engine_module
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
-from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_policy_and_stats import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_pool_and_orphan_sweep import BrowserPool, PoolPlan
 from longstop.fetching.browser.fetcher import BrowserFetcher
 from longstop.fetching.browser.recycle_and_hang_policy import RecyclePolicy
 from longstop.process.processes import browser_mark

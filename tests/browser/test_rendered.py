@@ -9,7 +9,7 @@ import pytest
 
 from longstop.errors import BodyTooLarge, FetchError, FetchTimeout, PageNotFound, SourceChallenged
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserPolicy, Mode
 from tests.browser.harness import BrowserHarness, until
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from playwright.async_api import Browser, Dialog, Page, Request, async_playwright
 
 from longstop.clock import SystemClock
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
 from longstop_lab.simulator.cricket.board import Board
 from longstop_lab.simulator.faults import Fault, FaultKind

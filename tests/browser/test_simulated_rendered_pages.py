@@ -10,7 +10,7 @@ import pytest
 
 from longstop.clock import SystemClock
 from longstop.errors import LayoutChanged
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserPolicy, Mode
 from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy
 from longstop.fetching.http import HttpFetcher
 from longstop.matches.pipeline import Pipeline

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
 from longstop.fetching.browser.session import Session
 from tests.browser.harness import BrowserHarness, browser_harness

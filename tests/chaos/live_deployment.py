@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from longstop.errors import UsageError
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind, Mode
 from longstop.process.processes import command_line
 from longstop.settings import OUR_PREFIXES, PARENT_FD_VARIABLE
 from longstop_lab.client import list_matches, was_read_since

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind, Mode
 from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 from longstop_lab.final_check import check_events, wait_until_synced

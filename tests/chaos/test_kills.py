@@ -7,7 +7,7 @@ from time import monotonic
 import pytest
 
 from bench.chaos.process_faults import OWNERS
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 from longstop.fetching.browser.chromium_path_and_arguments import find_chromium
 from longstop.process import processes
 from longstop_lab.client import percentile

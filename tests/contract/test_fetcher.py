@@ -22,7 +22,7 @@ from longstop.errors import (
 from longstop.fetching.base import Fetcher, FetchRequest
 from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy, GuardedFetcher, GuardPolicy
 from longstop.fetching.http import HttpFetcher
-from longstop.resilience.retry import RetryPolicy
+from longstop.resilience.retry_policy import RetryPolicy
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher, ScriptedReply
 from tests.servers import OK_BODY, fault_server

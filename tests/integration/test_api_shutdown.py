@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from longstop.app.api import make_token
+from longstop.api.tokens import make_token
 from longstop.clock import SystemClock
 from longstop.settings import load_settings
 from longstop.storage.sqlite.operations_tables import SqliteCommands

@@ -8,7 +8,7 @@ from time import monotonic
 
 import pytest
 
-from longstop.supervision.event_loop_watch import STALLED_SECONDS, LoopWatch
+from longstop.supervision.event_loop_and_clock_watch import STALLED_SECONDS, LoopWatch
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import LoopResumed, LoopStalled
 from tests.memory import MemorySink

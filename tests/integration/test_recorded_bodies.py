@@ -25,7 +25,7 @@ from longstop.sports.cricket.model import (
     Scorecard,
     SeenEvent,
 )
-from longstop.sports.cricket.one_poll import assemble
+from longstop.sports.cricket.poll_requests import assemble
 from longstop.sports.football.model import (
     INCIDENTS,
     LINEUPS,

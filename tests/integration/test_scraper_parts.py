@@ -9,7 +9,7 @@ import pytest
 from longstop.app.scraper_parts import Runtime, SourceRuntime
 from longstop.clock import SystemClock
 from longstop.errors import SourceError
-from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_pool_and_orphan_sweep import BrowserPool, PoolPlan
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.settings import Settings, load_settings
 from longstop.sources.load_sources import enabled_sources

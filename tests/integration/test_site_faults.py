@@ -22,7 +22,7 @@ from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.polling_status import SyncState
 from longstop.resilience.breaker import match_policy
-from longstop.resilience.retry import RetryPolicy
+from longstop.resilience.retry_policy import RetryPolicy
 from longstop.sources.base import SourceConfig
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.cricket.sport import Cricket

@@ -26,7 +26,7 @@ from longstop.model.source_queries_and_answers import LIST, LIVE, Listing, Query
 from longstop.sources.base import Source
 from longstop.sources.bodies_and_urls import read_body
 from longstop.sources.crex.source import CrexSource
-from longstop.sources.espncricinfo.embedded_json import embedded_json
+from longstop.sources.espncricinfo.embedded_json_fields import embedded_json
 from longstop.sources.espncricinfo.source import EspncricinfoSource
 from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.cricket.model import BALLS

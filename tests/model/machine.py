@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from longstop.errors import BodyTruncated, FetchError, FetchTimeout, SourceFailed, SourceRefused
 from longstop.sports.cricket.model import CricketKind, InningsSummary
-from longstop.sports.cricket.totals_gaps_and_milestones import pair_of
+from longstop.sports.cricket.totals_gaps_and_derived_events import pair_of
 from tests.model.harness import CommitFault, Crash, ModelHarness
 from tests.model.ledger import balls_of
 from tests.model.sites import BREAK, RESULT, Site

@@ -3,7 +3,7 @@
 from tests.mutation.mutant import Change, Mutant, always, argument, drop, never, swap
 
 _VERSIONS = "matches.event_versions_and_confirmation"
-_ALIGN, _READ, _SPORT = "sports.football.align", "sports.football.one_poll", "sports.football.sport"
+_ALIGN, _READ, _SPORT = "sports.football.align", "sports.football.poll_requests", "sports.football.sport"
 _VALIDATE, _PAYLOAD = "sports.football.page_validation", "sports.football.payload"
 
 

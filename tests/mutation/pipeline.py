@@ -95,13 +95,13 @@ PIPELINE = (
     ),
     _mutant(
         "the walk stops at the first known ball, whatever the totals say",
-        "sports.cricket.one_poll",
+        "sports.cricket.poll_requests",
         "walk",
         always("not _news(_, _)"),
     ),
     _mutant(
         "a start is no full sync",
-        "sports.cricket.one_poll",
+        "sports.cricket.poll_requests",
         "read_back_to",
         nth(1, swap("return BEGINNING", "return None")),
     ),
@@ -114,14 +114,14 @@ PIPELINE = (
     ),
     _mutant(
         "differing totals are not reported",
-        "sports.cricket.totals_gaps_and_milestones",
+        "sports.cricket.totals_gaps_and_derived_events",
         "find",
         swap("_mismatches(_)", "()"),
     ),
-    _mutant("gaps are not reported", "sports.cricket.totals_gaps_and_milestones", "find", swap("_gaps(_)", "()")),
+    _mutant("gaps are not reported", "sports.cricket.totals_gaps_and_derived_events", "find", swap("_gaps(_)", "()")),
     _mutant(
         "what fell out of a window is not summed up",
-        "sports.cricket.totals_gaps_and_milestones",
+        "sports.cricket.totals_gaps_and_derived_events",
         "inferred",
         always("not _.is_window"),
     ),

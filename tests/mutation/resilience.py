@@ -2,7 +2,7 @@
 
 from tests.mutation.mutant import always, argument, drop, never, rule, swap
 
-_BREAKER, _RETRY, _GUARDS = "resilience.breaker", "resilience.retry", "fetching.guarded_and_replaceable_fetcher"
+_BREAKER, _RETRY, _GUARDS = "resilience.breaker", "resilience.retry_policy", "fetching.guarded_and_replaceable_fetcher"
 _TIMEOUTS, _TAXONOMY = "resilience.adaptive_timeouts", "resilience.taxonomy"
 _MATCH = "model.match"
 

@@ -14,8 +14,10 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from msgspec import Struct, field
 from starlette.exceptions import HTTPException
 
+from longstop.clock import SystemClock
 from longstop.errors import UsageError
-from longstop.storage.directory import create_once
+from longstop.settings import Settings
+from longstop.storage.directory import DataDirectory, create_once
 
 ISSUER = "longstop"
 AUDIENCE = "longstop-api"
@@ -142,3 +144,17 @@ def require(secret: Secret, permission: Permission, request: Request, now: datet
         advice = f"get one with `longstop token{option} --data DIR`"
         raise HTTPException(403, f"This token does not have the permission {permission}: {advice}.")
     return bearer
+
+
+def make_token(settings: Settings, subject: str, *, is_admin: bool = False) -> str:
+    """Return a token with the permission to read, and to send commands if `is_admin`. The settings limit its life."""
+    ttl = timedelta(hours=settings.api.token_ttl_hours)
+    permissions = [Permission.READ, Permission.ADMIN] if is_admin else [Permission.READ]
+    return issue_token(
+        load_secret(settings), subject=subject, permissions=permissions, ttl=ttl, now=SystemClock().now()
+    )
+
+
+def load_secret(settings: Settings) -> Secret:
+    """Return the key that signs tokens; it is created on first use."""
+    return Secret.load_or_create(DataDirectory.open(settings.data).path / "token-secret")

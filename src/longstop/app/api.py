@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from contextlib import aclosing
-from datetime import timedelta
 
 from longstop.api.health_cache_and_pollers import HealthCache
 from longstop.api.server import Stores, build_app, run_server
-from longstop.api.tokens import Permission, Secret, issue_token
+from longstop.api.tokens import load_secret
 from longstop.app.process_lifetime import process_lifetime, run_until_stopped
 from longstop.app.sinks import make_bus
 from longstop.clock import Clock, Moment, SystemClock
@@ -16,7 +15,7 @@ from longstop.storage.sqlite.connection import BUSY_TIMEOUT_MS
 from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
 from longstop.storage.sqlite.operations_tables import SqliteAudit, SqliteCommands, SqliteHealthLog
-from longstop.supervision.event_loop_watch import LoopWatch
+from longstop.supervision.event_loop_and_clock_watch import LoopWatch
 from longstop.telemetry.bus import Bus
 
 #: A read on the event loop delays all requests: it waits at most this long for a file locked by another process.
@@ -61,17 +60,3 @@ def _health_cache(directory: DataDirectory, settings: Settings, clock: Clock, bu
         },
         bus=bus,
     )
-
-
-def make_token(settings: Settings, subject: str, *, is_admin: bool = False) -> str:
-    """Return a token with the permission to read, and to send commands if `is_admin`. The settings limit its life."""
-    ttl = timedelta(hours=settings.api.token_ttl_hours)
-    permissions = [Permission.READ, Permission.ADMIN] if is_admin else [Permission.READ]
-    return issue_token(
-        load_secret(settings), subject=subject, permissions=permissions, ttl=ttl, now=SystemClock().now()
-    )
-
-
-def load_secret(settings: Settings) -> Secret:
-    """Return the key that signs tokens; it is created on first use."""
-    return Secret.load_or_create(DataDirectory.open(settings.data).path / "token-secret")

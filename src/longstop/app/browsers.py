@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from longstop.clock import Clock, SystemClock
 from longstop.errors import SettingsError
 from longstop.fetching.browser.browser_generations import SourceBrowserPolicy
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, BrowserPolicy, Egress
-from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool, PoolPlan
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind, BrowserPolicy, Egress
+from longstop.fetching.browser.browser_pool_and_orphan_sweep import BrowserPool, PoolPlan
 from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.fetching.browser.proxy_sessions import ProxyAccount, ProxyRing
 from longstop.fetching.browser.recycle_and_hang_policy import HangPolicy, RecyclePolicy

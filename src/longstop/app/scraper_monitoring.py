@@ -10,17 +10,16 @@ from msgspec.structs import replace
 
 from longstop.app.scraper_parts import Runtime
 from longstop.app.sinks import ScraperSinks
-from longstop.clock import Clock, Moment
+from longstop.clock import Moment
 from longstop.errors import RestartNeeded
 from longstop.model.polling_status import MonitoringRecord
 from longstop.model.scraper_report import MatchCost, NodeBeat
-from longstop.supervision.event_loop_watch import LoopWatch
+from longstop.supervision.event_loop_and_clock_watch import ClockJumpWatch, LoopWatch
 from longstop.supervision.health_grade_and_recovery import Grade
 from longstop.supervision.health_log import HealthLog
 from longstop.supervision.recovery_loop import HealthMonitor
 from longstop.supervision.resource_use_and_match_costs import ResourceMeter, match_costs
-from longstop.telemetry.bus import Bus, failure_of
-from longstop.telemetry.events.processes import ClockJumped
+from longstop.telemetry.bus import failure_of
 from longstop.telemetry.metrics import ScraperState
 from longstop.watching.source_scheduler import Scheduler
 
@@ -175,24 +174,3 @@ class SelfMonitoring:
     def _pids(self) -> Collection[int]:
         measured = self._meter.newest
         return measured.pids if measured else (os.getpid(),)
-
-
-#: Clock synchronisation corrects smaller differences all the time.
-JUMP_SECONDS = 5.0
-
-
-class ClockJumpWatch:
-    """Reports jumps of the wall clock. No decision depends on it, but timestamps in log and API do."""
-
-    def __init__(self, clock: Clock, bus: Bus) -> None:
-        self._clock = clock
-        self._bus = bus
-        self._last = Moment.of(clock)
-
-    def check(self) -> None:
-        """Compare how far the wall clock and the monotonic clock went since the last check."""
-        before, self._last = self._last, Moment.of(self._clock)
-        elapsed = self._last.monotonic - before.monotonic
-        seconds = (self._last.wall - before.wall).total_seconds() - elapsed
-        if abs(seconds) >= JUMP_SECONDS:
-            self._bus.emit(ClockJumped(seconds=round(seconds, 1)))

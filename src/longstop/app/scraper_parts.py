@@ -10,7 +10,7 @@ from longstop.app.browsers import browser_fetcher
 from longstop.clock import Clock, Moment
 from longstop.errors import SettingsError
 from longstop.fetching.base import Fetcher
-from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool
+from longstop.fetching.browser.browser_pool_and_orphan_sweep import BrowserPool
 from longstop.fetching.guarded_and_replaceable_fetcher import (
     FetchPolicy,
     GuardedFetcher,
@@ -23,7 +23,7 @@ from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.resilience.adaptive_timeouts import Timeouts
 from longstop.resilience.breaker import match_policy, source_policy, target_policy
-from longstop.resilience.retry import policies
+from longstop.resilience.retry_policy import policies
 from longstop.settings import Scraper, Settings
 from longstop.sources.base import SourceConfig
 from longstop.sources.load_sources import enabled_sources, make_source

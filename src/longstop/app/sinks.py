@@ -10,9 +10,9 @@ from longstop.storage.directory import DataDirectory
 from longstop.supervision.recovery_audit import RecoveryAudit, RecoveryObserver
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.errors_table_and_match_logs import ErrorsTable, MatchLogs
+from longstop.telemetry.health_sinks import ExhaustionSink, OpenBreakers, RateSink
 from longstop.telemetry.log import LogSink
 from longstop.telemetry.metrics import Metrics
-from longstop.telemetry.rate_breaker_and_exhaustion_sinks import ExhaustionSink, OpenBreakers, RateSink
 from longstop.telemetry.webhook import WebhookSink
 
 

@@ -23,7 +23,7 @@ from longstop.storage.sqlite.connection import check_readable
 from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.load_sql_and_migrate import Database
 from longstop.storage.sqlite.operations_tables import SqliteAudit
-from longstop.supervision.event_loop_watch import LoopWatch
+from longstop.supervision.event_loop_and_clock_watch import LoopWatch
 from longstop.supervision.exit_codes import Exit
 from longstop.supervision.heartbeat_watch import HeartbeatMonitor
 from longstop.supervision.lifeline_and_heartbeat_pipes import watch_parent
@@ -34,7 +34,7 @@ from longstop.supervision.supervised_child import ChildSpec, protect_from_oom_ki
 from longstop.supervision.supervisor import Loop, Supervisor
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import HotViewFailed
-from longstop.telemetry.rate_breaker_and_exhaustion_sinks import ExhaustionReporter, ExhaustionSink
+from longstop.telemetry.health_sinks import ExhaustionReporter, ExhaustionSink
 
 #: They stop in this order: first no new data arrives, then no requests are served.
 CHILDREN = ("scraper", "api")

@@ -29,7 +29,7 @@ def token(
     is_admin: Annotated[bool, typer.Option("--admin", help="Also allow sending commands to the scraper.")] = False,
 ) -> None:
     """Print a token for the API."""
-    from longstop.app.api import make_token
+    from longstop.api.tokens import make_token
 
     print(make_token(existing_directory(data), subject, is_admin=is_admin))
 

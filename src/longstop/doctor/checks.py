@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from longstop.doctor.holders import Holder
 from longstop.errors import SettingsError, StorageError
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 from longstop.fetching.browser.chromium_path_and_arguments import INSTALL, PACKAGES
 from longstop.settings import Settings, read_settings
 from longstop.sources.base import SourceConfig

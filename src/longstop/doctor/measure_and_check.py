@@ -16,7 +16,7 @@ import psutil
 
 from longstop.doctor import checks, holders
 from longstop.doctor.checks import NO_SITE, Check, skipped
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 from longstop.fetching.browser.chromium_path_and_arguments import find_chromium, launch_arguments, missing_packages
 from longstop.settings import Settings
 

@@ -14,7 +14,7 @@ from longstop.fetching.addresses import allowed_url
 from longstop.fetching.base import Fetcher, FetchRequest, Page
 from longstop.resilience.adaptive_timeouts import SLOW_FACTOR, AdaptiveTimeouts, Timeouts
 from longstop.resilience.breaker import BreakerPolicy, HostBreakers, HostPermit, Transition, target_policy
-from longstop.resilience.retry import RetryPolicy, next_delay, policies, requested_wait
+from longstop.resilience.retry_policy import RetryPolicy, next_delay, policies, requested_wait
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.telemetry.bus import Bus, report_breaker
 from longstop.telemetry.events.sources import RequestRetried, SourceRateLimited, TimeoutsChanged

@@ -12,7 +12,7 @@ from math import inf
 import msgspec
 
 from longstop.errors import EpochLost, SourceError, StorageError
-from longstop.matches.ids_and_keys_between_feeds import as_seen
+from longstop.matches.map_ids_and_keys_between_feeds import as_seen
 from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.matches.source_client_and_poll_attempt import PollAttempt
 from longstop.model.match import MatchRef, MatchRow

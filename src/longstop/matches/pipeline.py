@@ -1,6 +1,6 @@
 """One poll of a match, from top to bottom. Read this first.
 
-observe     query the source, as far back as needed                        sports/*/one_poll.py
+observe     query the source, as far back as needed                        sports/*/poll_requests.py
             one request after the other, past admission control            source_client_and_poll_attempt.py
             if its data cannot be read, read the rendered page             dom_fallback.py
 validate    is it this match, is it possible                               sports/*/page_validation.py
@@ -24,7 +24,7 @@ from msgspec import Struct
 from longstop.clock import Clock
 from longstop.errors import ResourcesExhausted, SourceError, StorageError
 from longstop.matches.dom_fallback import DomFallback, resource_failed
-from longstop.matches.ids_and_keys_between_feeds import as_stored, learn_keys
+from longstop.matches.map_ids_and_keys_between_feeds import as_stored, learn_keys
 from longstop.matches.source_client_and_poll_attempt import PollAttempt, PollClient, SourceClient
 from longstop.model.data_finding import Finding, FindingKind
 from longstop.model.match import MatchStatus, Phase, move

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from longstop.errors import UsageError
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_kinds_modes_and_policy import LADDER, BrowserKind, Mode
+from longstop.fetching.browser.browser_policy_and_stats import LADDER, BrowserKind, Mode
 from longstop.model.source_queries_and_answers import Query
 
 

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, Validat
 from longstop.errors import ForbiddenTarget, LongstopError, SettingsError, UsageError
 from longstop.fetching.addresses import allowed_url, may_be_public
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_kinds_modes_and_policy import LADDER, BrowserKind, Mode
+from longstop.fetching.browser.browser_policy_and_stats import LADDER, BrowserKind, Mode
 from longstop.fetching.browser.chromium_path_and_arguments import INSTALL, missing_packages
 from longstop.model.source_queries_and_answers import LIST, Query
 from longstop.sources.base import Source, SourceConfig

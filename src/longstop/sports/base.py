@@ -52,7 +52,7 @@ class MatchState(Struct, frozen=True, kw_only=True):
     suspects: frozenset[str] = frozenset()
     #: Digests of the head bodies of the last stored poll.
     digests: Mapping[str, bytes] = {}
-    # How a feed other than the one that named the match sees it: see `matches/ids_and_keys_between_feeds.py`.
+    # How a feed other than the one that named the match sees it: see `matches/map_ids_and_keys_between_feeds.py`.
     #: This source's reference of the match; `None` if it is the match's own.
     ref: MatchRef | None = None
     #: From this source's keys of players and teams to those stored.

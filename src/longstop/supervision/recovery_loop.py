@@ -28,7 +28,7 @@ from longstop.supervision.health_grade_and_recovery import (
 from longstop.supervision.recovery_audit import OBSERVED_WITHIN_SECONDS, RecoveryAudit
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events.processes import HealthDegraded, HealthFailing, HealthRecovered, HealthRecovering
-from longstop.telemetry.rate_breaker_and_exhaustion_sinks import ExhaustionReporter
+from longstop.telemetry.health_sinks import ExhaustionReporter
 
 #: A recycle that takes longer than this hangs.
 RECYCLE_WITHIN_SECONDS = 30.0

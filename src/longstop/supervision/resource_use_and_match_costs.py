@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserStats
+from longstop.fetching.browser.browser_policy_and_stats import BrowserStats
 from longstop.model.scraper_report import MatchCost, ProcessResources
 from longstop.process.processes import Identity, find_process, measure, process_tree
 

@@ -14,7 +14,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from longstop.clock import Moment
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserStats
+from longstop.fetching.browser.browser_policy_and_stats import BrowserStats
 from longstop.model.data_finding import FindingKind
 from longstop.model.match import Priority, priority_of
 from longstop.model.polling_status import MonitoringRecord

@@ -19,7 +19,7 @@ from msgspec import Struct
 from longstop.clock import Clock, SystemClock, to_iso
 from longstop.errors import FetchError, FetchTimeout, ForbiddenTarget, SourceFailed
 from longstop.fetching.http_error_mapping import REDIRECTS, map_curl_error, status_error
-from longstop.resilience.retry import next_delay, policies
+from longstop.resilience.retry_policy import next_delay, policies
 from longstop.telemetry.alerts import Alert, AlertFilter, alert_of
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry

@@ -21,7 +21,7 @@ from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, Wat
 from longstop.telemetry.events.processes import MemoryInsufficient, StoreFailed
 from longstop.telemetry.events.sources import ListingRead
 from longstop.watching.feed_polling import FeedWatch, WatchContext
-from longstop.watching.listing_request_timing import UNLISTED_FACTOR, Listings, finished_after
+from longstop.watching.listing_requests_and_timing import UNLISTED_FACTOR, Listings, finished_after
 from longstop.watching.poll_dispatcher import Dispatcher, ResourceType, ScrapeRequest, Work
 from longstop.watching.poll_intervals_and_frozen_pages import RestartReason, listing_interval
 

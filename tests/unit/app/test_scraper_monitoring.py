@@ -9,8 +9,8 @@ import pytest
 from longstop.app.scraper_monitoring import SelfMonitoring
 from longstop.app.scraper_parts import Runtime
 from longstop.app.sinks import ScraperSinks
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserStats
-from longstop.fetching.browser.browser_pool_and_sweeps import BrowserPool
+from longstop.fetching.browser.browser_policy_and_stats import BrowserStats
+from longstop.fetching.browser.browser_pool_and_orphan_sweep import BrowserPool
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.model.match import Phase
 from longstop.model.polling_status import MonitoringRecord

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bench.modes import is_good
-from longstop.fetching.browser.browser_kinds_modes_and_policy import Mode
+from longstop.fetching.browser.browser_policy_and_stats import Mode
 
 FRESH = {"freshness_p99_s": 4.0, "lost": 0, "duplicated": 0, "ghost": 0, "pss_mb": 900.0}
 MODES: dict[str, Any] = {Mode.PASSIVE: FRESH, Mode.PAGE: FRESH, Mode.HTTP: FRESH}

@@ -26,7 +26,7 @@ from longstop.doctor.checks import (
     is_ready,
 )
 from longstop.doctor.holders import Holder
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 from longstop.settings import load_settings
 
 CHROMIUM = Path("/usr/bin/chromium")

@@ -8,7 +8,7 @@ from longstop.errors import CircuitOpen, FetchError
 from longstop.fetching.base import FetchRequest, Page
 from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy, GuardedFetcher, GuardPolicy
 from longstop.resilience.breaker import BreakerPolicy, target_policy
-from longstop.resilience.retry import RetryPolicy, policies
+from longstop.resilience.retry_policy import RetryPolicy, policies
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.sources import RequestRetried
 from longstop.testing import ScriptedFetcher, ScriptedReply, VirtualClock

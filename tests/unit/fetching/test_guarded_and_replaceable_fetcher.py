@@ -23,7 +23,7 @@ from longstop.errors import (
 from longstop.fetching.base import FetchRequest, Page
 from longstop.fetching.guarded_and_replaceable_fetcher import ReplaceableFetcher, RetryBudget
 from longstop.resilience.breaker import target_policy
-from longstop.resilience.retry import RetryPolicy, policies
+from longstop.resilience.retry_policy import RetryPolicy, policies
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.sources import (
     CircuitClosed,

@@ -7,12 +7,12 @@ import msgspec
 
 from longstop.errors import SourceUnreachable
 from longstop.fetching.base import FetchRequest, Page
-from longstop.matches.ids_and_keys_between_feeds import as_seen
+from longstop.matches.map_ids_and_keys_between_feeds import as_seen
 from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import Phase
 from longstop.sports.cricket.align import align
 from longstop.sports.cricket.model import CricketKind, SeenEvent
-from longstop.sports.cricket.one_poll import assemble_window
+from longstop.sports.cricket.poll_requests import assemble_window
 from longstop.telemetry.bus import Bus
 from longstop.testing import VirtualClock
 from longstop.watching.poll_dispatcher import Dispatcher

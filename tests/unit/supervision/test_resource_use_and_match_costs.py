@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserStats
+from longstop.fetching.browser.browser_policy_and_stats import BrowserStats
 from longstop.model.scraper_report import MatchCost, ProcessResources, Usage
 from longstop.supervision.memory_for_new_matches import MemoryCheck, idle_watches
 from longstop.supervision.resource_use_and_match_costs import ResourceMeter, match_costs

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserStats
+from longstop.fetching.browser.browser_policy_and_stats import BrowserStats
 from longstop.model.match import MatchStatus
 from longstop.model.scraper_report import Usage
 from longstop.telemetry import metrics as metrics_module

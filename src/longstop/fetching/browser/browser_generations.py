@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from longstop.errors import BrowserLost, ResourcesExhausted
 from longstop.exhaustion import mapping_exhaustion
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind, BrowserStats, Egress
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind, BrowserStats, Egress
 from longstop.fetching.browser.recycle_and_hang_policy import (
     PATIENCE_SECONDS,
     RECURRING,

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 
 #: Packages of the extra `browser`.
 PACKAGES = ("playwright", "playwright_stealth")

@@ -17,7 +17,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop.errors import BrowserLost
 from longstop.exhaustion import exhausted_at_launch
-from longstop.fetching.browser.browser_kinds_modes_and_policy import ANYWHERE, BrowserKind, Egress
+from longstop.fetching.browser.browser_policy_and_stats import ANYWHERE, BrowserKind, Egress
 from longstop.fetching.browser.chromium_path_and_arguments import launch_arguments
 from longstop.fetching.browser.closing import (
     BROWSER_SECONDS,

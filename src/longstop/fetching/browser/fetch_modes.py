@@ -11,7 +11,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from longstop import errors
 from longstop.fetching.base import FetchRequest, RawResponse
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserPolicy, Mode
 from longstop.fetching.browser.error_and_response_mapping import map_network_error, map_playwright_error
 from longstop.fetching.browser.intercept import Capture, ResponsePattern, pattern_of
 from longstop.fetching.browser.session import Session

@@ -11,10 +11,10 @@ from longstop.clock import Clock
 from longstop.fetching.addresses import allowed_url
 from longstop.fetching.base import Fetcher, FetchRequest, HttpProxy, Page, RawResponse
 from longstop.fetching.browser.browser_generations import SourceBrowser
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy, Mode
+from longstop.fetching.browser.browser_policy_and_stats import BrowserPolicy, Mode
 from longstop.fetching.browser.error_and_response_mapping import map_playwright_error, response_error
-from longstop.fetching.browser.fetch_mode_and_proxy_policy import ModePolicy
 from longstop.fetching.browser.fetch_modes import ModeReader
+from longstop.fetching.browser.learn_mode_and_proxy_from_responses import ModePolicy
 from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.fetching.browser.proxy_sessions import ProxyRing
 from longstop.fetching.browser.session import Session, SessionPlan

@@ -13,8 +13,8 @@ from playwright.async_api import CDPSession
 from playwright.async_api import Error as PlaywrightError
 
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy
-from longstop.fetching.browser.page_request_rules import (
+from longstop.fetching.browser.browser_policy_and_stats import BrowserPolicy
+from longstop.fetching.browser.page_request_rules_and_csp import (
     blocked_patterns,
     is_allowed,
     paused_patterns,

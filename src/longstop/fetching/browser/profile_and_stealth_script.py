@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 from playwright_stealth import ALL_EVASIONS_DISABLED_KWARGS, Stealth
 
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 
 
 class Country(Struct, frozen=True):

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserStats
+from longstop.fetching.browser.browser_policy_and_stats import BrowserStats
 
 #: How long a browser may take to return its version, on a machine that is not overloaded.
 PROBE_SECONDS = 5.0

@@ -12,10 +12,10 @@ from playwright.async_api import BrowserContext, Cookie, ProxySettings
 from longstop.clock import Clock
 from longstop.errors import BrowserLost
 from longstop.fetching.base import Fetcher, HttpProxy
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy
+from longstop.fetching.browser.browser_policy_and_stats import BrowserPolicy
 from longstop.fetching.browser.closing import CONTEXT_SECONDS, PAGE_SECONDS, closes_within
 from longstop.fetching.browser.engine import Engine
-from longstop.fetching.browser.page_request_rules import security_policy, security_script
+from longstop.fetching.browser.page_request_rules_and_csp import security_policy, security_script
 from longstop.fetching.browser.profile_and_stealth_script import Profile, choose_profile, stealth_script
 from longstop.fetching.browser.tab import Tab
 from longstop.fetching.browser.tasks_and_close_after_last_use import Draining, cancel_safe

@@ -13,7 +13,7 @@ from playwright.async_api import Error as PlaywrightError
 from longstop.clock import Clock
 from longstop.errors import BodyTooLarge, BrowserLost, FetchError, ForbiddenTarget
 from longstop.fetching.base import FetchRequest, RawResponse
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserPolicy
+from longstop.fetching.browser.browser_policy_and_stats import BrowserPolicy
 from longstop.fetching.browser.closing import PAGE_SECONDS, closes_within
 from longstop.fetching.browser.error_and_response_mapping import map_playwright_error, response_error
 from longstop.fetching.browser.intercept import Capture, Interception, ResponsePattern

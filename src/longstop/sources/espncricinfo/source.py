@@ -16,7 +16,13 @@ from longstop.fetching.base import FetchRequest
 from longstop.model.source_queries_and_answers import LIST, LIVE, Listing, Query
 from longstop.sources.base import SourceConfig, not_offered
 from longstop.sources.bodies_and_urls import decode, digest_of, split_site_url
-from longstop.sources.espncricinfo.embedded_json import EspnData, EspnListData, EspnMatchData, EspnPage, embedded_json
+from longstop.sources.espncricinfo.embedded_json_fields import (
+    EspnData,
+    EspnListData,
+    EspnMatchData,
+    EspnPage,
+    embedded_json,
+)
 from longstop.sources.espncricinfo.views import to_board, to_event_list, to_names, to_scorecard
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 

@@ -9,7 +9,7 @@ from datetime import UTC
 from longstop.errors import LayoutChanged
 from longstop.model.match import MatchStatus
 from longstop.sources.bodies_and_urls import clean_name
-from longstop.sources.espncricinfo.embedded_json import (
+from longstop.sources.espncricinfo.embedded_json_fields import (
     EspnBall,
     EspnContent,
     EspnData,

@@ -28,7 +28,7 @@ from longstop.sports.cricket.model import (
     live,
     over_of,
 )
-from longstop.sports.cricket.totals_gaps_and_milestones import pair_of, score_of, tally
+from longstop.sports.cricket.totals_gaps_and_derived_events import pair_of, score_of, tally
 
 InningsNumber = Annotated[int, Meta(ge=1)]
 

@@ -37,10 +37,10 @@ from longstop.sports.cricket.model import (
     is_less,
     over_of,
 )
-from longstop.sports.cricket.one_poll import introduce, read
 from longstop.sports.cricket.page_validation import validate_board
 from longstop.sports.cricket.payload import CricketMatchV1, newest_shown, normalise, status_of, title_of
-from longstop.sports.cricket.totals_gaps_and_milestones import find, inferred, milestones, pair_of, score_of, sides
+from longstop.sports.cricket.poll_requests import introduce, read
+from longstop.sports.cricket.totals_gaps_and_derived_events import find, inferred, milestones, pair_of, score_of, sides
 
 
 class Cricket(Sport[CricketState]):

@@ -41,9 +41,9 @@ from longstop.sports.football.model import (
     names_in,
     order_of_play,
 )
-from longstop.sports.football.one_poll import read
 from longstop.sports.football.page_validation import are_strangers, polls_needed, validate_board
 from longstop.sports.football.payload import FootballEventV1, normalise, status_of, title_of
+from longstop.sports.football.poll_requests import read
 from longstop.sports.football.totals import differences, disagreement, mismatches
 
 #: The suspect token of a doubted list of incidents.

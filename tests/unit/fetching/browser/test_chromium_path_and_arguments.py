@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from longstop.fetching.browser import chromium_path_and_arguments
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserKind
+from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 from longstop.fetching.browser.chromium_path_and_arguments import find_chromium, launch_arguments
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from longstop.fetching.browser.browser_generations import SourceBrowserPolicy
-from longstop.fetching.browser.browser_kinds_modes_and_policy import BrowserStats
+from longstop.fetching.browser.browser_policy_and_stats import BrowserStats
 from longstop.fetching.browser.recycle_and_hang_policy import (
     LATENCY_SAMPLE,
     HangPolicy,

@@ -3,7 +3,7 @@
 import pytest
 
 from longstop.errors import SourceFailed
-from longstop.sports.football.one_poll import PARTS_INTERVAL_SECONDS
+from longstop.sports.football.poll_requests import PARTS_INTERVAL_SECONDS
 from tests.football_site import LookingAtFootball, card, event, lineups, squad, statistics, substitution
 
 

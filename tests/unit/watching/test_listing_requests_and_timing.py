@@ -12,7 +12,7 @@ from longstop.sources.crex.source import CrexSource
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import WatchRestarted
 from longstop.testing import VirtualClock, run_virtual
-from longstop.watching.listing_request_timing import (
+from longstop.watching.listing_requests_and_timing import (
     FORGOTTEN_AFTER_SECONDS,
     SLOWEST_GOOD_LISTING,
     Listings,

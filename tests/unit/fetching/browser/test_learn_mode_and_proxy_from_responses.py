@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longstop.fetching.browser.browser_kinds_modes_and_policy import LADDER, Mode
-from longstop.fetching.browser.fetch_mode_and_proxy_policy import (
+from longstop.fetching.browser.browser_policy_and_stats import LADDER, Mode
+from longstop.fetching.browser.learn_mode_and_proxy_from_responses import (
     BAR_SECONDS,
     KEPT,
     MAX_BAR_SECONDS,

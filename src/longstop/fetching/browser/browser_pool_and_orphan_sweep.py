@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from longstop.errors import BrowserLost
 from longstop.fetching.browser.browser_generations import SourceBrowser, SourceBrowserPolicy
-from longstop.fetching.browser.browser_kinds_modes_and_policy import ANYWHERE, BrowserKind, BrowserStats, Egress
+from longstop.fetching.browser.browser_policy_and_stats import ANYWHERE, BrowserKind, BrowserStats, Egress
 from longstop.fetching.browser.chromium_path_and_arguments import PROGRAMS, find_chromium
 from longstop.fetching.browser.proxy_budget import ProxyMeter
 from longstop.process.browser_registry_and_temp_files import Registry, Scratch

@@ -19,7 +19,7 @@ from longstop.sports.cricket.model import (
     Overs,
     SeenEvent,
 )
-from longstop.sports.cricket.one_poll import BEGINNING, assemble, read_back_to, walk
+from longstop.sports.cricket.poll_requests import BEGINNING, assemble, read_back_to, walk
 from tests.builders import ball_item, board, event, fold, match_row, match_state, over_item, score, wicket, wicket_item
 from tests.crex_site import OUT_OF_ORDER, RETIRED
 from tests.unit.sports.cricket.polling import Polling

@@ -6,7 +6,7 @@ import pytest
 
 from longstop.matches.source_client_and_poll_attempt import PollAttempt
 from longstop.sports.football.model import FootballState
-from longstop.sports.football.one_poll import PARTS_INTERVAL_SECONDS
+from longstop.sports.football.poll_requests import PARTS_INTERVAL_SECONDS
 from tests.football_site import LookingAtFootball, card, event, goal
 
 

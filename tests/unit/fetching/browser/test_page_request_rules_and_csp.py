@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from longstop.fetching.browser.page_request_rules import (
+from longstop.fetching.browser.page_request_rules_and_csp import (
     blocked_patterns,
     is_allowed,
     paused_patterns,

@@ -26,7 +26,7 @@ from longstop.telemetry.events.sources import (
     ListingRead,
     SourceRateLimited,
 )
-from longstop.telemetry.rate_breaker_and_exhaustion_sinks import (
+from longstop.telemetry.health_sinks import (
     MAX_BREAKERS,
     RECOVERED_AFTER_SECONDS,
     ExhaustionReporter,

@@ -20,7 +20,7 @@ from longstop.sports.cricket.model import (
     Scorecard,
     ScorecardInnings,
 )
-from longstop.sports.cricket.totals_gaps_and_milestones import (
+from longstop.sports.cricket.totals_gaps_and_derived_events import (
     compare,
     find,
     gaps,

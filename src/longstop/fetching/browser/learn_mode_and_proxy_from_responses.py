@@ -15,7 +15,7 @@ import msgspec
 
 from longstop import errors
 from longstop.fetching.base import FetchRequest
-from longstop.fetching.browser.browser_kinds_modes_and_policy import LADDER, Mode
+from longstop.fetching.browser.browser_policy_and_stats import LADDER, Mode
 from longstop.fetching.browser.proxy_sessions import ProxyRing
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.browsers import ModeChanged, ProxyQuarantined, ProxyRotated

@@ -18,7 +18,7 @@ from longstop.errors import (
     SourceRefused,
     SourceUnreachable,
 )
-from longstop.resilience.retry import RetryPolicy, next_delay, policies
+from longstop.resilience.retry_policy import RetryPolicy, next_delay, policies
 
 POLICIES = policies()
 BROKEN = SourceUnreachable("the connection was reset")

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from longstop.app.scraper_monitoring import JUMP_SECONDS, ClockJumpWatch
+from longstop.supervision.event_loop_and_clock_watch import JUMP_SECONDS, ClockJumpWatch
 from longstop.supervision.supervisor import run_forever
 from longstop.telemetry.alerts import alert_of
 from longstop.telemetry.bus import Bus

@@ -41,7 +41,7 @@ from longstop.sports.cricket.model import (
     over_of,
 )
 from longstop.sports.cricket.page_validation import validate_board, validate_listed, validate_page, validate_scorecard
-from longstop.sports.cricket.totals_gaps_and_milestones import compare, inferred, pair_of, tally
+from longstop.sports.cricket.totals_gaps_and_derived_events import compare, inferred, pair_of, tally
 
 #: A five-day Test match has about 300 pages.
 MAX_PAGES = 600

@@ -1,4 +1,4 @@
-"""The lag of the event loop, and a thread that reports a loop that is blocked."""
+"""The lag of the event loop, a thread that reports a loop that is blocked, and jumps of the wall clock."""
 
 import asyncio
 import sys
@@ -7,8 +7,9 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 
+from longstop.clock import Clock, Moment
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import LoopResumed, LoopStalled
+from longstop.telemetry.events.processes import ClockJumped, LoopResumed, LoopStalled
 
 TICK_SECONDS = 0.25
 STALLED_SECONDS = 5.0
@@ -68,3 +69,24 @@ class LoopWatch:
         # Innermost call first: a long text is cut at its end.
         stacks = {ident: "".join(traceback.format_stack(frames[ident])[::-1]) for ident in ordered}
         return "\n".join([head, *(f"thread {names.get(ident, ident)}:\n{each}" for ident, each in stacks.items())])
+
+
+#: Clock synchronisation corrects smaller differences all the time.
+JUMP_SECONDS = 5.0
+
+
+class ClockJumpWatch:
+    """Reports jumps of the wall clock. No decision depends on it, but timestamps in log and API do."""
+
+    def __init__(self, clock: Clock, bus: Bus) -> None:
+        self._clock = clock
+        self._bus = bus
+        self._last = Moment.of(clock)
+
+    def check(self) -> None:
+        """Compare how far the wall clock and the monotonic clock went since the last check."""
+        before, self._last = self._last, Moment.of(self._clock)
+        elapsed = self._last.monotonic - before.monotonic
+        seconds = (self._last.wall - before.wall).total_seconds() - elapsed
+        if abs(seconds) >= JUMP_SECONDS:
+            self._bus.emit(ClockJumped(seconds=round(seconds, 1)))

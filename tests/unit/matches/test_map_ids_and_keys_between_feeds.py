@@ -7,8 +7,8 @@ from unittest.mock import Mock
 import pytest
 from msgspec.structs import replace
 
-from longstop.matches.ids_and_keys_between_feeds import as_seen, as_stored, learn_keys
 from longstop.matches.live_match_and_feeds import Feed, LiveMatch
+from longstop.matches.map_ids_and_keys_between_feeds import as_seen, as_stored, learn_keys
 from longstop.matches.pipeline import Pipeline
 from longstop.model.event import Op
 from longstop.model.match import MatchRef
