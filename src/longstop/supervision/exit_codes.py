@@ -1,4 +1,4 @@
-"""Exit codes of all commands, and what each means. Pure."""
+"""Exit codes of all commands but `health`, and what each means. Pure."""
 
 import errno
 from enum import IntEnum
