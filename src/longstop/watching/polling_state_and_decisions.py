@@ -129,14 +129,12 @@ class WatchState(Struct, frozen=True, kw_only=True):
     @classmethod
     def starting(cls, row: MatchRow, rules: WatchRules, now: Moment, former: Moment | None = None) -> "WatchState":
         """Return the initial state; `former` is the last accepted poll of an earlier run."""
-        # A scraper that was killed may have stored a change that it had not published.
-        is_newest = former is not None and (row.updated_at is None or former.wall >= row.updated_at)
         return cls(
             rules=rules,
             started_at=now.monotonic,
             polled_at=now.monotonic,
             accepted_at=now.monotonic,
-            last_poll=former if is_newest else None,
+            last_poll=_newest_poll(former, row.updated_at, now),
             changed_at=row.updated_at,
             activity=Activity(changed_at=now.monotonic),
         )
@@ -406,3 +404,14 @@ class WatchState(Struct, frozen=True, kw_only=True):
             is_shut_out=postponed is not None and postponed.is_source_wide,
             lacking=postponed.resource if postponed else None,
         )
+
+
+def _newest_poll(former: Moment | None, stored: datetime | None, now: Moment) -> Moment | None:
+    """Return the last accepted poll of an earlier run, or the change that it stored later and had not published.
+
+    The time of a change is wall time: if more of it has passed than time itself, the clock jumped in between.
+    """
+    if former is None or stored is None:
+        return former
+    later = (stored - former.wall).total_seconds()
+    return Moment(stored, former.monotonic + later) if 0 < later <= now.monotonic - former.monotonic else former

@@ -452,6 +452,25 @@ def test_a_change_that_was_stored_after_the_last_poll_that_was_shown_is_the_youn
     assert record.age_at(_at(0)) == 1
 
 
+def test_the_age_after_a_restart_survives_a_jump_of_the_clock_though_the_last_poll_stored_a_change() -> None:
+    asked = Moment(NOW - timedelta(seconds=5), START - 5)
+    row = _match(updated_at=asked.wall + timedelta(seconds=0.2)).row
+
+    leapt = Moment(NOW + timedelta(hours=1), START)
+    state = WatchState.starting(row, WatchRules(), leapt, asked)
+
+    assert state.record(_match(), leapt).age_at(leapt) == pytest.approx(4.8)
+
+
+def test_a_change_stored_after_a_jump_of_the_clock_does_not_make_the_data_younger() -> None:
+    asked = Moment(NOW - timedelta(seconds=5), START - 5)
+    row = _match(updated_at=NOW + timedelta(hours=1)).row
+
+    state = WatchState.starting(row, WatchRules(), _at(0), asked)
+
+    assert state.record(_match(), _at(0)).age_at(_at(0)) == 5
+
+
 # --- cycle by cycle ---------------------------------------------------------------------------------------------------
 
 
