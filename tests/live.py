@@ -4,6 +4,7 @@ from longstop.clock import Clock
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.matches.source_client_and_poll_attempt import PollAttempt
+from longstop.matches.trust import Trust
 from longstop.sports.base import MatchState
 from longstop.sports.registry import sport_named
 from longstop.storage.base import HotWriter, MatchStore
@@ -21,10 +22,12 @@ async def take(store: MatchStore, match_id: int, node: str) -> MatchState:
 async def watch(
     match_id: int, pipeline: Pipeline, store: MatchStore, hot: HotWriter, bus: Bus, clock: Clock
 ) -> FeedWatch:
-    """Claim one match and return the watch of its own feed."""
+    """Claim one match and return the watch of its own feed. Which match it is counts as confirmed."""
     context = WatchContext(pipeline=pipeline, matches=LiveMatches(store, "node-a"), hot=hot, bus=bus, clock=clock)
     match = await context.matches.take(match_id)
-    return FeedWatch(match, await match.join(match.row.ref, pipeline), context)
+    feed = await match.join(match.row.ref, pipeline)
+    feed.trust = Trust()
+    return FeedWatch(match, feed, context)
 
 
 async def poll(
@@ -32,7 +35,10 @@ async def poll(
 ) -> PollResult:
     """Poll once and store what changed."""
     attempt = attempt or PollAttempt()
-    return await pipeline.apply(state, await pipeline.observe(state, is_full=is_full, attempt=attempt), attempt)
+    polled = await pipeline.apply(state, await pipeline.observe(state, is_full=is_full, attempt=attempt), attempt)
+    if polled.refused is not None:
+        raise polled.refused
+    return polled
 
 
 async def finished(pipeline: Pipeline, state: MatchState) -> MatchState:

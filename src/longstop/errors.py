@@ -143,6 +143,14 @@ class ImpossibleObservation(ObservationError):
     """The values are impossible."""
 
 
+class UnconfirmedMatch(ObservationError):
+    """Nothing confirms yet that the page is of this match."""
+
+
+class SuspectAnswer(ObservationError):
+    """The page contradicts itself: it may have been altered."""
+
+
 class LayoutSuspected(ObservationError):
     """Too many events vanished at once: the layout has probably changed."""
 

@@ -33,6 +33,7 @@ from longstop.fetching.browser.browser_policy_and_stats import BrowserStats
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client_and_poll_attempt import SourceClient
+from longstop.matches.trust import Trust
 from longstop.model.command_and_standing_order import CommandKind, CommandState, Refusal, Reply, StandingKind
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
 from longstop.model.match import MatchRef
@@ -151,7 +152,9 @@ async def poll(directory: Path, plan: Plan) -> datetime:
             matches = LiveMatches(store, NODE)
             live = await matches.take(row.match_id)
             context = WatchContext(pipeline=pipeline, matches=matches, hot=hot, bus=Bus(), clock=clock)
-            watch = FeedWatch(live, await live.join(ref, pipeline), context)
+            feed = await live.join(ref, pipeline)
+            feed.trust = Trust()  # which match it is counts as confirmed
+            watch = FeedWatch(live, feed, context)
             for at in _moments(match, plan):
                 match.world.advance_to(at)
                 for nth in range(POLLS_OF_A_MOMENT):

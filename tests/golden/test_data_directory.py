@@ -37,6 +37,17 @@ async def test_every_row_is_kept(name: str, tmp_path: Path) -> None:
         assert found[table] == rows, table
 
 
+#: Fields of answers that the recorded version did not have yet.
+NEW_FIELDS = ("reliable", "reliability_reasons")
+
+
+def without_new(answer: Any) -> Any:
+    """Return an answer without the fields that were added since."""
+    if isinstance(answer, dict):
+        return {name: without_new(value) for name, value in answer.items() if name not in NEW_FIELDS}
+    return [without_new(each) for each in answer] if isinstance(answer, list) else answer
+
+
 async def test_every_answer_is_as_before(name: str, tmp_path: Path) -> None:
     directory = copied(name, tmp_path)
 
@@ -45,7 +56,7 @@ async def test_every_answer_is_as_before(name: str, tmp_path: Path) -> None:
     found, wanted = await served(directory, moment_of(name)), recorded(name)["answers"]
     assert found.keys() == wanted.keys()
     for path, answer in wanted.items():
-        assert found[path] == answer, path
+        assert without_new(found[path]) == answer, path
 
 
 async def test_a_match_goes_on_where_the_former_version_left_it(name: str, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from longstop.clock import Moment, iso_or_none, to_iso
 from longstop.model.data_finding import StoredFinding
 from longstop.model.event import StoredEvent
 from longstop.model.match import MatchRow, Phase
-from longstop.model.polling_status import MonitoringRecord, SyncState
+from longstop.model.polling_status import MonitoringRecord, SyncState, Unreliability
 from longstop.model.snapshot import Snapshot
 from longstop.sports.base import Sport
 from longstop.sports.registry import sport_named
@@ -61,6 +61,25 @@ def from_store(match: MatchRow, snapshot: Snapshot, record: MonitoringRecord | N
     )
 
 
+#: Older data of a match is stale, or data older than two of its poll intervals.
+STALE_SECONDS = 60.0
+
+
+def unreliability(
+    match: MatchRow, record: MonitoringRecord | None, age: float | None, open_findings: int = 0
+) -> tuple[Unreliability, ...]:
+    """Return why a match of this age may not be as it is served; empty if it is reliable.
+
+    An archived match is not polled; only its findings tell.
+    """
+    if record is None:
+        if match.phase is not Phase.ARCHIVED:
+            return (Unreliability.STALE,)
+        return (Unreliability.GAP_OPEN,) if open_findings else ()
+    is_stale = age is None or age >= max(STALE_SECONDS, 2 * (record.interval_seconds or 0.0))
+    return (*((Unreliability.STALE,) if is_stale else ()), *record.unreliability)
+
+
 def sync_of(match: MatchRow, record: MonitoringRecord | None) -> SyncState:
     """Return the sync state. Without a live record a match is unwatched, unless it is archived."""
     if record is not None:
@@ -103,7 +122,12 @@ def metadata(view: MatchView, open_findings: int, now: Moment) -> dict[str, Any]
         "sync": view.sync.value,
         "phase": view.match.phase.value,
         "open_findings": open_findings,
+        **_reliability(unreliability(view.match, view.record, view.age_at(now), open_findings)),
     }
+
+
+def _reliability(reasons: Sequence[Unreliability]) -> dict[str, Any]:
+    return {"reliable": not reasons, "reliability_reasons": [reason.value for reason in reasons]}
 
 
 def splice_metadata(payload: bytes, about: dict[str, Any]) -> bytes:
@@ -112,14 +136,16 @@ def splice_metadata(payload: bytes, about: dict[str, Any]) -> bytes:
     return b"".join((payload[:-1], comma, b'"_metadata":', msgspec.json.encode(about), b"}"))
 
 
-def age_headers(view: MatchView | None, now: Moment) -> dict[str, str]:
-    """Return the age headers. A match that was never polled has no age header."""
+def age_headers(view: MatchView | None, now: Moment, open_findings: int = 0) -> dict[str, str]:
+    """Return the headers with age and reliability. A match that was never polled has no age header."""
     if view is None:
-        return {"X-Data-Sync": SyncState.RECOVERING.value}
+        return {"X-Data-Sync": SyncState.RECOVERING.value, "X-Data-Reliable": "false"}
+    age = view.age_at(now)
     return {
         "X-Data-Freshness": to_iso(view.polled_at),
-        "X-Data-Age-Seconds": f"{view.age_at(now):.3f}",
+        "X-Data-Age-Seconds": f"{age:.3f}",
         "X-Data-Sync": view.sync.value,
+        "X-Data-Reliable": "false" if unreliability(view.match, view.record, age, open_findings) else "true",
     }
 
 
@@ -139,6 +165,7 @@ def match_entry(match: MatchRow, record: MonitoringRecord | None, now: Moment) -
         "data_age_seconds": record_age(record, now),
         "last_poll_at": iso_or_none(polled_at),
         "sync": sync_of(match, record).value,
+        **_reliability(unreliability(match, record, record_age(record, now))),
         "url": match_path(match),
     }
 

@@ -69,11 +69,11 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         view = await self._view(match)
         if view is None:
             raise _not_polled_yet(match)
-        now = Moment.of(self.clock)
-        headers = match_documents.age_headers(view, now) | _REVALIDATE | {"ETag": f'"{view.checksum}"'}
+        now, open_findings = Moment.of(self.clock), await self._open_findings(match)
+        headers = match_documents.age_headers(view, now, open_findings) | _REVALIDATE | {"ETag": f'"{view.checksum}"'}
         if _is_known(request.headers.getlist("if-none-match"), view.checksum):
             return Response(status_code=304, headers=headers)
-        about = match_documents.metadata(view, await self._open_findings(match), now)
+        about = match_documents.metadata(view, open_findings, now)
         return Response(match_documents.splice_metadata(view.payload, about), 200, headers, "application/json")
 
     async def matches(
@@ -191,7 +191,10 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         return from_store(match, snapshots[0], row.record if row else None) if snapshots else None
 
     async def _headers(self, match: MatchRow) -> dict[str, str]:
-        return match_documents.age_headers(await self._view(match), Moment.of(self.clock)) | _REVALIDATE
+        view, now = await self._view(match), Moment.of(self.clock)
+        # The live record knows about findings; an archived match has none.
+        open_findings = 0 if view is None or view.record else await self._open_findings(match)
+        return match_documents.age_headers(view, now, open_findings) | _REVALIDATE
 
     async def _open_findings(self, match: MatchRow) -> int:
         return sum(stored.closed_at is None for stored in await self.reader.findings(match.match_id))

@@ -29,6 +29,10 @@ _AGE_HEADERS = {
         "`unwatched` when the match is not polled any more.",
         "schema": {"type": "string", "enum": ["in_sync", "recovering", "unwatched"]},
     },
+    "X-Data-Reliable": {
+        "description": "Whether nothing speaks against the data; `reliability_reasons` in the body says what does.",
+        "schema": {"type": "string", "enum": ["true", "false"]},
+    },
 }
 _ETAG = {"ETag": {"description": "The checksum of the stored payload.", "schema": {"type": "string"}}}
 _AN_ERROR = {"error": "One sentence that says what is wrong and what to do."}

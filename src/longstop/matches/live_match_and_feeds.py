@@ -11,12 +11,13 @@ from math import inf
 
 import msgspec
 
-from longstop.errors import EpochLost, SourceError, StorageError
+from longstop.errors import EpochLost, ObservationError, SourceError, StorageError
 from longstop.matches.map_ids_and_keys_between_feeds import as_seen
 from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.matches.source_client_and_poll_attempt import PollAttempt
+from longstop.matches.trust import Trust
 from longstop.model.match import MatchRef, MatchRow
-from longstop.model.source_queries_and_answers import Keys
+from longstop.model.source_queries_and_answers import Keys, ListingEntry
 from longstop.sports.base import MatchState
 from longstop.sports.registry import sport_named
 from longstop.storage.base import MatchBase, MatchStore
@@ -31,6 +32,8 @@ class Feed:
         self.precedence = precedence
         #: The durable base as this feed sees it, with the feed's in-memory state.
         self.state = state
+        #: What its answers are worth; a restart of the watch keeps it.
+        self.trust = Trust()
         #: Until this monotonic time, its last good poll keeps feeds of lower precedence from leading.
         self.fresh_until = -inf
 
@@ -85,6 +88,7 @@ class LiveMatch:
             if self._feeds:
                 await self._load()
             feed = self._feeds[ref] = Feed(ref, pipeline, precedence, self._state_for(ref))
+            feed.trust = Trust(is_known=feed.state.snapshot is not None)
             return feed
 
     def leave(self, feed: Feed) -> None:
@@ -106,20 +110,42 @@ class LiveMatch:
 
     # --- changes ---------------------------------------------------------------------------------------------
 
-    async def poll(self, feed: Feed, *, is_full: bool, attempt: PollAttempt) -> PollResult | None:
-        """Poll the leading feed and store what changed; `None` when another feed stored something meanwhile."""
+    async def poll(
+        self, feed: Feed, *, is_full: bool, attempt: PollAttempt, listed: ListingEntry | None = None
+    ) -> PollResult | None:
+        """Poll the leading feed and store what changed; `None` when another feed stored something meanwhile.
+
+        `listed` is the match's entry in the listing, which confirms its identity.
+        """
+        try:
+            polled = await self._poll(feed, is_full=is_full, attempt=attempt, listed=listed)
+        except ObservationError as error:
+            feed.trust = feed.trust.refused(error.reason)
+            raise
+        if polled is not None and polled.refused is not None:
+            raise polled.refused
+        return polled
+
+    async def _poll(
+        self, feed: Feed, *, is_full: bool, attempt: PollAttempt, listed: ListingEntry | None
+    ) -> PollResult | None:
         led_by, commits = self.leader, self._commits
-        observation = await feed.pipeline.observe(feed.state, is_full=is_full, attempt=attempt)
+        observation = await feed.pipeline.observe(
+            feed.state, is_full=is_full, attempt=attempt, is_doubted=bool(feed.trust.doubt)
+        )
         async with self._changing:
             if self._commits != commits or self.leader not in (led_by, feed.ref):
                 return None
             try:
-                polled = await feed.pipeline.apply(feed.state, observation, attempt)
+                polled = await feed.pipeline.apply(feed.state, observation, attempt, trust=feed.trust, listed=listed)
             except BaseException as error:
                 # Also on cancellation: a write in progress may still become durable.
                 if not isinstance(error, SourceError) or isinstance(error, StorageError):
                     self.is_base_known = False
                 raise
+            feed.trust = polled.trust
+            if polled.refused is not None:
+                return polled
             feed.state = polled.state
             self._commits += polled.receipt is not None
             if self._is_shared(feed):

@@ -4,6 +4,7 @@ observe     query the source, as far back as needed                        sport
             one request after the other, past admission control            source_client_and_poll_attempt.py
             if its data cannot be read, read the rendered page             dom_fallback.py
 validate    is it this match, is it possible                               sports/*/page_validation.py
+            may it be believed                                             trust.py
 diff        what is new, changed or gone, compared with the stored base    sports/*/align.py
             what counts only when two polls agree                          event_versions_and_confirmation.py
             what is missing or inconsistent                                sports/*/totals*.py
@@ -22,11 +23,13 @@ import msgspec
 from msgspec import Struct
 
 from longstop.clock import Clock
-from longstop.errors import ResourcesExhausted, SourceError, StorageError
+from longstop.errors import ObservationError, ResourcesExhausted, SourceError, StorageError
 from longstop.matches.dom_fallback import DomFallback, resource_failed
 from longstop.matches.map_ids_and_keys_between_feeds import as_stored, learn_keys
 from longstop.matches.source_client_and_poll_attempt import PollAttempt, PollClient, SourceClient
+from longstop.matches.trust import Answers, Trust, judge_contradiction, judge_known, judge_new, judge_suspect
 from longstop.model.data_finding import Finding, FindingKind
+from longstop.model.event import Event, EventKey, Op
 from longstop.model.match import MatchStatus, Phase, move
 from longstop.model.polling_status import SyncState
 from longstop.model.snapshot import Provenance, checksum
@@ -40,10 +43,16 @@ from longstop.telemetry.bus import Bus
 SINGLE_SOURCE = 1.0
 
 
+_TRUSTED = Trust()
+
+
 class PollResult(Struct, frozen=True, kw_only=True):
     state: MatchState
     #: What was stored; `None` when there was nothing to store.
     receipt: Receipt | None
+    trust: Trust = Trust()
+    #: Why the poll is not believed: then nothing was stored.
+    refused: ObservationError | None = None
 
 
 class Pipeline:
@@ -72,11 +81,18 @@ class Pipeline:
         return self._sport.name
 
     async def observe(
-        self, state: MatchState, *, is_full: bool, attempt: PollAttempt, stand_in: ListingEntry | None = None
+        self,
+        state: MatchState,
+        *,
+        is_full: bool,
+        attempt: PollAttempt,
+        stand_in: ListingEntry | None = None,
+        is_doubted: bool = False,
     ) -> Observation:
         """Return what the source shows now. With `is_full` the whole event list is read.
 
-        `attempt` records the progress. `stand_in` replaces the live state when the site no longer shows it.
+        `attempt` records the progress. `stand_in` replaces the live state when the site no longer shows it. What
+        contradicts the stored match is read again as if nothing was stored; `is_doubted` if the last poll did.
         """
         ref = state.feed
         client = PollClient(
@@ -96,13 +112,28 @@ class Pipeline:
             if keys != known:
                 client.use_keys(partial(self._sport.rekey, keys=keys))
                 observation = await self._sport.read(client, state, is_full=is_full, stand_in=stand_in)
+            if is_doubted and observation.view is not None:
+                self._sport.diff(state, observation)  # raises what the diff to be stored would raise
+        except ObservationError as error:
+            error.name(ref.source, f"poll of {ref.source_id}")
+            observation, keys = await self._from_scratch(client, state, error), state.keys
         except SourceError as error:
             error.name(ref.source, f"poll of {ref.source_id}")
             return await self._dom.read(client, state, error, can_render=self._client.can_render)
         self._dom.failures.pop(state.row.match_id, None)
         for resource, failure in observation.absent.items():
             self._bus.emit(resource_failed(state, resource, failure))
-        return msgspec.structs.replace(observation, digests=client.digests, keys=keys)
+        return msgspec.structs.replace(
+            observation, digests=client.digests, keys=keys, suspicions=tuple(client.suspicions)
+        )
+
+    async def _from_scratch(self, client: PollClient, state: MatchState, error: ObservationError) -> Observation:
+        """Return the answers that contradict the stored match, read as if nothing was stored; raise if impossible."""
+        try:
+            observation = await self._sport.read(client, _blank(state), is_full=True)
+        except SourceError as failure:
+            raise error from failure
+        return msgspec.structs.replace(observation, contradiction=error)
 
     def _rekey(self, keys: Keys) -> Callable[[Any], Any] | None:
         return partial(self._sport.rekey, keys=keys) if keys else None
@@ -119,19 +150,31 @@ class Pipeline:
         """Return the mapping extended by newly shown names."""
         return learn_keys(keys, shown, state.feed.source, Keys(players=state.players, teams=state.teams))
 
-    async def apply(self, state: MatchState, observation: Observation, attempt: PollAttempt) -> PollResult:
-        """Store what an observation changed; raise an `ObservationError` when it is impossible."""
+    async def apply(
+        self,
+        state: MatchState,
+        observation: Observation,
+        attempt: PollAttempt,
+        *,
+        trust: Trust = _TRUSTED,
+        listed: ListingEntry | None = None,
+    ) -> PollResult:
+        """Store what an observation changed, if it is believed; raise an `ObservationError` when it is impossible."""
         attempt.reach(AttemptState.CAPTURED)
         if observation.view is None:
             attempt.reach(AttemptState.VALIDATED)
             attempt.reach(AttemptState.DONE)
-            return PollResult(state=state, receipt=None)
+            return PollResult(state=state, receipt=None, trust=trust)
         try:
-            diff = self._sport.diff if observation.replaced is None else self._dom.diff
-            draft = diff(state, observation)
+            draft = self._draft(state, observation)
         except SourceError as error:
             error.name(state.feed.source, f"poll of {state.feed.source_id}")
             raise
+        if observation.replaced is None:
+            trust, refused = self._judge(state, observation, draft, trust, listed)
+            if refused is not None:
+                refused.name(state.feed.source, f"poll of {state.feed.source_id}")
+                return PollResult(state=state, receipt=None, trust=trust, refused=refused)
         if not (draft.state.board is None or isinstance(draft.state.board, ListingEntry)):
             raise TypeError(
                 f"sport {self._sport.name} returned a {type(draft.state.board).__name__} as board, not a ListingEntry"
@@ -144,7 +187,34 @@ class Pipeline:
             attempt.reach(AttemptState.PERSISTED)
         attempt.reach(AttemptState.DONE)
         after = msgspec.structs.replace(draft.state, digests=observation.digests, keys=observation.keys)
-        return PollResult(state=after.after(receipt) if receipt else after, receipt=receipt)
+        return PollResult(state=after.after(receipt) if receipt else after, receipt=receipt, trust=trust)
+
+    def _draft(self, state: MatchState, observation: Observation) -> Draft:
+        if observation.replaced is not None:
+            return self._dom.diff(state, observation)
+        if observation.contradiction is not None:
+            return _rebuilt(self._sport, state, observation, observation.contradiction.reason)
+        return self._sport.diff(state, observation)
+
+    def _judge(
+        self, state: MatchState, observation: Observation, draft: Draft, trust: Trust, listed: ListingEntry | None
+    ) -> tuple[Trust, ObservationError | None]:
+        """Return the trust after a poll, and why it is not believed; `None` if it is."""
+        now, board = self._clock.monotonic(), draft.state.board
+        answers = Answers(
+            teams=board.teams if board else (),
+            events=self._sport.shown(observation.view),
+            agree=draft.agree,
+            suspicions=observation.suspicions,
+        )
+        trust, suspect = judge_suspect(trust, answers, now)
+        if suspect is not None:
+            return trust, suspect
+        if observation.contradiction is not None:
+            return judge_contradiction(trust, observation.contradiction, answers, listed, state.teams, now)
+        if not trust.is_known and state.snapshot is None:
+            return judge_new(trust, answers, listed, now)
+        return judge_known(trust, answers, listed, state.teams, now)
 
     async def entry(self, state: MatchState, attempt: PollAttempt) -> ListingEntry:
         """Return the live state of a match, without its events."""
@@ -194,6 +264,61 @@ def _is_settled(state: MatchState) -> bool:
     """Return whether an unchanged answer needs no further work. A paused match would have to become active."""
     is_compared = state.sync is SyncState.IN_SYNC and not state.suspects
     return is_compared and state.row.phase in (Phase.ACTIVE, Phase.COMPLETED)
+
+
+class _Everything(frozenset[str]):
+    """The suspects of a rebuilt match: every step back counts as seen before."""
+
+    def __contains__(self, token: object) -> bool:
+        return True
+
+
+def _blank(state: MatchState, events: Mapping[EventKey, Event] | None = None) -> MatchState:
+    """Return the state of a match of which nothing is known but its references."""
+    return type(state)(
+        row=state.row,
+        events=events or {},
+        snapshot=None,
+        findings=(),
+        players={},
+        teams={},
+        ref=state.ref,
+        keys=state.keys,
+        stored=None if state.stored is None else (events or {}),
+    )
+
+
+def _rebuilt(sport: Sport[Any], state: MatchState, observation: Observation, reason: str) -> Draft:
+    """Return the draft that replaces a stored match: what the source shows, and voids for everything else.
+
+    All events count as void before the comparison. So an event that the source shows unchanged needs no version, one
+    that it shows otherwise gets one, and the keys of the others are never used again.
+    """
+    voids = {key: msgspec.structs.replace(event, op=Op.VOID) for key, event in state.events.items()}
+    blank = msgspec.structs.replace(_blank(state, voids), suspects=_Everything())
+    draft = sport.diff(blank, observation)
+    shown = {event.key: event for event in draft.events}
+    gone = [
+        msgspec.structs.replace(event, rev=event.rev + 1, op=Op.VOID, position=None)
+        for key, event in state.events.items()
+        if event.is_live and key not in shown
+    ]
+    changed = [event for event in draft.events if not _is_stored(event, state.events.get(event.key))]
+    events = (*gone, *changed)
+    finding = Finding(kind=FindingKind.REBUILT, place="match", detail=f"the source kept contradicting it: {reason}")
+    after = msgspec.structs.replace(
+        draft.state,
+        events={**state.events, **{event.key: event for event in events}},
+        findings=(*draft.state.findings, finding),
+        snapshot=state.snapshot,
+    )
+    return msgspec.structs.replace(draft, state=after, events=events)
+
+
+def _is_stored(event: Event, old: Event | None) -> bool:
+    if old is None or not old.is_live:
+        return False
+    return (old.content, old.source_event_id, old.position) == (event.content, event.source_event_id, event.position)
 
 
 def _has_other_keys(state: MatchState) -> bool:

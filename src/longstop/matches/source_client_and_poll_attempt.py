@@ -163,6 +163,8 @@ class PollClient:
         #: Digests of the first bodies of the last poll, and of this one.
         self._known = known or {}
         self.digests: dict[str, bytes] = {}
+        #: Why answers of this poll may have been altered.
+        self.suspicions: dict[str, None] = {}
         self._clock = clock or SystemClock()
         #: Replaces the source's keys of players and teams by the stored ones.
         self._rekey = rekey
@@ -182,6 +184,7 @@ class PollClient:
         self._page_digests.clear()
         self._views.clear()
         self.digests.clear()
+        self.suspicions.clear()
 
     def use_keys(self, rekey: Callable[[Any], Any]) -> None:
         """Parse with other keys from now on; fetched pages stay."""
@@ -226,6 +229,7 @@ class PollClient:
             else:
                 reading = read_body(source, query, body)
                 reading = self._views[query] = self._rekey(reading) if self._rekey else reading
+                self.suspicions.update(dict.fromkeys(getattr(reading, "suspicions", ())))
         except BaseException as error:
             # A source need not offer an optional resource.
             is_missing = query.is_optional and isinstance(error, PageNotFound | UsageError)

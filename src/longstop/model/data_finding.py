@@ -13,6 +13,8 @@ class FindingKind(StrEnum):
     GAP = "gap"
     #: The totals of events and scoreboard differ.
     MISMATCH = "mismatch"
+    #: The stored match was replaced: the source kept contradicting it.
+    REBUILT = "rebuilt"
 
 
 class Finding(Struct, frozen=True, kw_only=True):

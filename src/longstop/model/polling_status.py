@@ -18,6 +18,20 @@ class SyncState(StrEnum):
     UNWATCHED = "unwatched"
 
 
+class Unreliability(StrEnum):
+    """Why a match may not be as it is served."""
+
+    STALE = "stale"
+    RECOVERING = "recovering"
+    GAP_OPEN = "gap_open"
+    #: The source contradicts itself, or what is stored.
+    CONTRADICTED = "contradicted"
+    #: Only the match's own page says which match it is.
+    UNCONFIRMED = "single_unconfirmed_witness"
+    #: The source refuses us, cannot be reached, or shows old data.
+    SOURCE_DEGRADED = "source_degraded"
+
+
 class MonitoringRecord(Struct, frozen=True, kw_only=True):
     """The polling state of one match, published in the hot view. It can be rebuilt."""
 
@@ -58,6 +72,8 @@ class MonitoringRecord(Struct, frozen=True, kw_only=True):
     is_shut_out: bool = False
     #: The exhausted resource of this machine, if that is the reason.
     lacking: str | None = None
+    #: Why the data may be wrong or incomplete, except for its age.
+    unreliability: tuple[Unreliability, ...] = ()
 
     def age_at(self, now: Moment) -> float | None:
         """Return the seconds since the last accepted poll; `None` before the first."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from longstop.errors import SourceError
+from longstop.errors import ObservationError, SourceError
 from longstop.model.match import MatchStatus
 
 #: Resources of every sport: the list of matches, a match's live state, its rendered page.
@@ -43,6 +43,13 @@ class ListingEntry(Struct, frozen=True, kw_only=True):
     #: Whether an unchanged entry means that nothing happened. An entry with only the score does not show cards: then
     #: the match's own pages are polled every time, and a long time without news is not a break.
     shows_every_change: bool = True
+    #: Why the answer may have been altered; empty for a clean one.
+    suspicions: tuple[str, ...] = ()
+
+    @property
+    def teams(self) -> tuple[str, ...]:
+        """Return the keys of the teams, in an order that never changes; sports override it."""
+        return ()
 
     def shows_less_than(self, other: "ListingEntry") -> bool:
         """Return whether this entry shows less play than the other one; sports compare their scores too."""
@@ -82,3 +89,7 @@ class Observation(Struct, frozen=True, kw_only=True):
     digests: Mapping[str, bytes] = {}
     #: The mapping of the source's keys to the stored ones.
     keys: Keys = Keys()
+    #: Why an answer of the poll may have been altered.
+    suspicions: tuple[str, ...] = ()
+    #: How the poll contradicts the stored match: then the view was read as if nothing was stored.
+    contradiction: ObservationError | None = None

@@ -84,5 +84,5 @@ def _is_retryable(error: Exception) -> bool:
     match meaning.kind:
         case FailureKind.CONNECTION | FailureKind.CONTENT:
             return meaning.is_soft
-        case FailureKind.REFUSAL | FailureKind.GONE | FailureKind.NOT_SENT | FailureKind.OURS:
+        case _:
             return False

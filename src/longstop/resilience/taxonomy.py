@@ -16,6 +16,8 @@ class FailureKind(StrEnum):
     REFUSAL = "refusal"
     #: The response cannot be parsed or is not plausible: counts for the match and the source.
     CONTENT = "content"
+    #: The response is of another match, contradicts itself or what is stored: counts nowhere, is retried soon.
+    UNTRUSTED = "untrusted"
     #: The site does not know the page.
     GONE = "gone"
     #: No request was sent: counts nowhere.
@@ -47,9 +49,11 @@ MEANINGS: dict[type[errors.SourceError], Meaning] = {
     errors.MalformedBody: Meaning(kind=FailureKind.CONTENT, is_soft=True),
     errors.BodyTooLarge: Meaning(kind=FailureKind.CONTENT, is_soft=False),
     errors.LayoutChanged: Meaning(kind=FailureKind.CONTENT, is_soft=False),
-    errors.LayoutSuspected: Meaning(kind=FailureKind.CONTENT, is_soft=False),
-    errors.WrongMatch: Meaning(kind=FailureKind.CONTENT, is_soft=False),
-    errors.ImpossibleObservation: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    errors.LayoutSuspected: Meaning(kind=FailureKind.UNTRUSTED, is_soft=False),
+    errors.WrongMatch: Meaning(kind=FailureKind.UNTRUSTED, is_soft=False),
+    errors.UnconfirmedMatch: Meaning(kind=FailureKind.UNTRUSTED, is_soft=True),
+    errors.SuspectAnswer: Meaning(kind=FailureKind.UNTRUSTED, is_soft=True),
+    errors.ImpossibleObservation: Meaning(kind=FailureKind.UNTRUSTED, is_soft=False),
     errors.ForbiddenTarget: Meaning(kind=FailureKind.CONTENT, is_soft=False),
     errors.PageNotFound: Meaning(kind=FailureKind.GONE, is_soft=False),
     errors.CircuitOpen: Meaning(kind=FailureKind.NOT_SENT, is_soft=True),
@@ -60,7 +64,7 @@ MEANINGS: dict[type[errors.SourceError], Meaning] = {
     errors.BrowserLost: _OURS,
     errors.FetchError: Meaning(kind=FailureKind.CONNECTION, is_soft=True),
     errors.ParseError: Meaning(kind=FailureKind.CONTENT, is_soft=False),
-    errors.ObservationError: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    errors.ObservationError: Meaning(kind=FailureKind.UNTRUSTED, is_soft=False),
     errors.SourceError: Meaning(kind=FailureKind.CONTENT, is_soft=False),
 }
 

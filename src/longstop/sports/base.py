@@ -86,6 +86,11 @@ class MatchState(Struct, frozen=True, kw_only=True):
         return self.ref or self.row.ref
 
     @property
+    def is_contradicted(self) -> bool:
+        """Return whether scoreboard and event list disagreed in the last poll."""
+        return False
+
+    @property
     def has_unnamed(self) -> bool:
         """Return whether a name is still missing, which the site may publish late."""
         return False
@@ -115,6 +120,8 @@ class Draft(Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...] = ()
     #: New ids of this source for events that another source introduced.
     ids: Mapping[EventKey, str] = {}
+    #: Whether scoreboard and event list agree; `None` if the source shows only one of them.
+    agree: bool | None = None
 
 
 class Client(Protocol):
@@ -182,6 +189,10 @@ class Sport(ABC, Generic[State]):
         The draft's state is the base of the next poll: `board`, whose fingerprint is compared with the listing;
         `suspects` and `findings`; `sync`, which is in sync after the whole list was compared without open suspects.
         """
+
+    def shown(self, view: Any) -> frozenset[object]:
+        """Return the events of a view, to compare two polls; empty if the sport cannot tell."""
+        return frozenset()
 
     @abstractmethod
     def order(self, event: Event) -> tuple[float, ...]:

@@ -73,6 +73,11 @@ def _site_problem(event: Telemetry) -> Alert | None:
         case matches.SourceFrozen():
             title = f"{event.ref}: the {event.frozen} page has not changed for {event.seconds:.0f} s"
             return _alert(event, event.ref, title, f"The {event.witness} page shows that play continues.")
+        case matches.MatchDoubted():
+            text = f"{event.reason}. Nothing of it is stored; the match is polled again within 20 s."
+            return _alert(event, event.ref, f"Answers about {event.ref} are not believed", text)
+        case matches.FindingOpened(kind="rebuilt"):
+            return _alert(event, event.ref, f"{event.ref} was replaced by what its source shows", event.detail)
         case matches.MatchGone():
             text = f"Its pages were not found {event.confirmations} times, and no listing contains it."
             return _alert(event, event.ref, f"{event.ref} disappeared from its site and is archived", text)
@@ -152,6 +157,9 @@ def _resolution(event: Telemetry) -> Alert | None:
             return _alert(event, "", title, text, ends=processes.LoopStalled)
         case processes.ResourcesRecovered():
             return _alert(event, event.resource, f"Recovered: {event.resource}", "", ends=processes.OutOfResources)
+        case matches.MatchBelieved():
+            title, text = f"Answers about {event.ref} are believed again", f"After {event.seconds:.0f} s."
+            return _alert(event, event.ref, title, text, ends=matches.MatchDoubted)
         case matches.SourceResumed():
             title, text = f"{event.ref} changes again", f"After {event.seconds:.0f} s."
             return _alert(event, event.ref, title, text, ends=matches.SourceFrozen)

@@ -26,6 +26,7 @@ _TYPES = {
     FailureKind.CONNECTION: ErrorType.NETWORK,
     FailureKind.REFUSAL: ErrorType.AUTH,
     FailureKind.CONTENT: ErrorType.PARSING,
+    FailureKind.UNTRUSTED: ErrorType.PARSING,
     FailureKind.GONE: ErrorType.NOT_FOUND,
 }
 _KINDS = {kind.__name__: meaning.kind for kind, meaning in MEANINGS.items()}

@@ -85,6 +85,7 @@ class Metrics:
             "scraper_requests_rejected", "Requests rejected by circuits that have closed.", "scope"
         )
         self._retried = self._counter("scraper_requests_retried", "Retried requests.", "source")
+        self._untrusted = self._counter("scraper_untrusted_answers", "Polls that were not believed.", "source")
         self._restarted = self._counter("scraper_watches_restarted", "Restarts of the polling of a match.", "reason")
         self._stored = self._counter("longstop_events_stored", "Stored event versions.", "op")
         self._freshness = self._histogram(
@@ -175,6 +176,8 @@ class Metrics:
 
     def _count_failure(self, event: matches.PollFailed) -> None:
         self._scrapes.labels(_domain(event.ref), "failure").inc()
+        if event.kind == "untrusted":
+            self._untrusted.labels(_domain(event.ref)).inc()
         name, error_type = self._match(event.ref), _label(event.error_type)
         known = self._matches[name]
         if error_type not in known and len(known) >= MAX_ERROR_TYPES:

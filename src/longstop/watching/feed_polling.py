@@ -20,8 +20,9 @@ from longstop.exhaustion import mapped
 from longstop.matches.live_match_and_feeds import Feed, LiveMatch, LiveMatches
 from longstop.matches.pipeline import Pipeline, PollResult
 from longstop.matches.source_client_and_poll_attempt import PollAttempt
+from longstop.model.data_finding import FindingKind
 from longstop.model.match import TRANSITIONS, Phase
-from longstop.model.polling_status import MonitoringRecord, SyncState
+from longstop.model.polling_status import MonitoringRecord, SyncState, Unreliability
 from longstop.model.source_queries_and_answers import ListingEntry
 from longstop.resilience.breaker import ASKED, Breaker, Permit
 from longstop.resilience.poll_attempt_states import AttemptState
@@ -97,10 +98,25 @@ class FeedWatch:
 
     @property
     def record(self) -> MonitoringRecord:
-        record = self.polling.record(self.state, self._context.now())
+        record = replace(self.polling.record(self.state, self._context.now()), unreliability=self._unreliability())
         if not self._is_paused:
             return record
         return replace(record, phase=Phase.PAUSED if self._is_pausable else record.phase, is_on_hold=True)
+
+    def _unreliability(self) -> tuple[Unreliability, ...]:
+        state, trust, now = self.state, self.feed.trust, self._context.clock.monotonic()
+        kinds = {finding.kind for finding in state.findings}
+        is_contradicted = trust.is_contradicted or state.is_contradicted or FindingKind.MISMATCH in kinds
+        postponed = self.polling.postponement
+        is_degraded = self.polling.frozen(now) is not None or (postponed is not None and postponed.is_source_wide)
+        reasons = {
+            Unreliability.RECOVERING: state.sync is SyncState.RECOVERING,
+            Unreliability.GAP_OPEN: FindingKind.GAP in kinds,
+            Unreliability.CONTRADICTED: is_contradicted or bool(state.suspects),
+            Unreliability.UNCONFIRMED: trust.is_unconfirmed(now),
+            Unreliability.SOURCE_DEGRADED: is_degraded,
+        }
+        return tuple(reason for reason, applies in reasons.items() if applies)
 
     @property
     def _is_pausable(self) -> bool:
@@ -259,7 +275,7 @@ class FeedWatch:
             leads = match.leads(feed, started.monotonic)
             if leads:
                 is_full = is_full or self.state.sync is not SyncState.IN_SYNC
-                polled = await match.poll(feed, is_full=is_full, attempt=attempt)
+                polled = await match.poll(feed, is_full=is_full, attempt=attempt, listed=self.polling.listed)
             else:
                 await match.check_alive(feed, attempt)
         except Exception as error:
@@ -407,6 +423,7 @@ class FeedWatch:
 
     def _after_cycle(self, errors: dict[str, int]) -> None:
         now = self._context.now()
+        self._events.trust(self.feed.trust.doubt, now.monotonic)
         self._events.errors(now.monotonic, errors)
         self._events.frozen(self.polling.frozen(now.monotonic), now.monotonic)
         self._events.interval(self.polling.interval(self.state, now))

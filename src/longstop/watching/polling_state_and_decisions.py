@@ -15,6 +15,7 @@ from longstop.errors import CircuitOpen, ResourcesExhausted, SourceError
 from longstop.model.match import IN_PLAY, MatchRow, MatchStatus, Phase, Priority, priority_of
 from longstop.model.polling_status import MonitoringRecord, SyncState
 from longstop.model.source_queries_and_answers import ListingEntry
+from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.sports.base import MatchState
 from longstop.watching.poll_intervals_and_frozen_pages import (
     EARLY,
@@ -38,6 +39,8 @@ ARCHIVE_PATIENCE = timedelta(hours=2)
 MANY_FAILURES = 5
 #: More consecutive failed polls restart a watch.
 MAX_FAILURES = 10
+#: A match whose last answer was not believed is polled again after this time at most, whatever its status.
+DOUBTED_SECONDS = 10.0
 #: A restart waits for a quiet moment, at most for this share of the lifetime.
 PATIENCE = 0.1
 #: A match is gone after this many 404s, each long enough after the one before.
@@ -112,6 +115,8 @@ class WatchState(Struct, frozen=True, kw_only=True):
     backoff: ErrorBackoff = ErrorBackoff()
     #: Consecutive failed polls.
     failures: int = 0
+    #: Whether the last poll had an answer that was not believed.
+    is_doubted: bool = False
     last_error: str | None = None
     total_polls: int = 0
     total_failures: int = 0
@@ -179,6 +184,7 @@ class WatchState(Struct, frozen=True, kw_only=True):
             postponement=None,
             not_before=0.0,
             failures=0,
+            is_doubted=False,
             last_error=None,
             missing=0,
             lag=self.lag.after_change(Behind.LIST) if is_news else self.lag,
@@ -198,6 +204,7 @@ class WatchState(Struct, frozen=True, kw_only=True):
             polled_at=at,
             postponement=SOURCE_WIDE if is_canary else None,
             failures=self.failures + 1,
+            is_doubted=kind_of(error) is FailureKind.UNTRUSTED,
             total_failures=self.total_failures + 1,
             last_error=f"{type(error).__name__}: {error}",
             backoff=self.backoff.after(at, errors=errors, calm_after=calm_after) if errors else self.backoff,
@@ -256,6 +263,8 @@ class WatchState(Struct, frozen=True, kw_only=True):
     def interval(self, match: MatchState, now: Moment) -> PollInterval:
         """Return the interval between two polls. Errors only ever extend it."""
         usual = self._usual_interval(match, now)
+        if self.is_doubted and usual.seconds > DOUBTED_SECONDS:
+            usual = PollInterval(seconds=DOUBTED_SECONDS, reason=IntervalReason.ERRORS)
         if self.backoff.factor == 1.0:
             return usual
         slowed = self.rules.cadence.live * self.backoff.factor

@@ -319,7 +319,10 @@ class Scheduler:
     async def _discover(self, entry: ListingEntry) -> FeedWatch | None:
         ref = MatchRef(self._source, entry.source_id)
         try:
-            return await self._register(entry.source_id, entry.start_at)
+            watch = await self._register(entry.source_id, entry.start_at)
+            if watch is not None:  # the entry confirms which match its pages are of
+                watch.see_entry(entry)
+            return watch
         except Exception as error:  # this match waits for the next listing; the others go on
             self._bus.emit(StoreFailed(ref=str(ref), error_type=type(error).__name__, error_message=str(error)))
             return None

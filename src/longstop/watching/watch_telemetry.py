@@ -10,6 +10,7 @@ from longstop.model.match import MatchRow, Phase
 from longstop.model.polling_status import MonitoringRecord, SyncState
 from longstop.resilience.breaker import Transition
 from longstop.resilience.poll_attempt_states import AttemptState, end_of
+from longstop.resilience.taxonomy import kind_of
 from longstop.sports.base import MatchState
 from longstop.storage.base import Receipt
 from longstop.telemetry.bus import Bus, report_breaker
@@ -52,6 +53,7 @@ class WatchEvents:
         self._interval: PollInterval | None = None
         self._frozen: Lag | None = None
         self._is_stale = False
+        self._doubted_since: float | None = None
 
     def stored(self, receipt: Receipt) -> None:
         ops = [stored.event.op.value for stored in receipt.events]
@@ -93,10 +95,20 @@ class WatchEvents:
             request=about.request if about else "",
             reached=reached.value,
             outcome=end_of(reached, error).value,
+            kind=kind_of(error).value,
             retries=about.retries if about else 0,
             page=about.page if about else None,
         )
         self._bus.emit(event)
+
+    def trust(self, doubt: str, now: float) -> None:
+        """Report that answers are not believed, once while that lasts, and its end."""
+        if doubt and self._doubted_since is None:
+            self._doubted_since = now
+            self._bus.emit(matches.MatchDoubted(**self._about, reason=doubt))
+        elif not doubt and self._doubted_since is not None:
+            since, self._doubted_since = self._doubted_since, None
+            self._bus.emit(matches.MatchBelieved(**self._about, seconds=round(now - since, 1)))
 
     def breaker(self, transition: Transition | None) -> None:
         if transition is not None:

@@ -52,6 +52,8 @@ async def test_a_match_is_served_as_stored_with_its_age_beside_it(
             "sync": "in_sync",
             "phase": "active",
             "open_findings": 1,
+            "reliable": True,
+            "reliability_reasons": [],
         }
     }
 
@@ -162,6 +164,8 @@ async def test_the_list_shows_each_match_with_its_age(client: httpx.AsyncClient,
                 "data_age_seconds": 1.5,
                 "last_poll_at": "2026-11-15T11:59:58.500Z",
                 "sync": "in_sync",
+                "reliable": True,
+                "reliability_reasons": [],
                 "url": "/cricket-data/match-info/1",
             },
             {
@@ -174,6 +178,8 @@ async def test_the_list_shows_each_match_with_its_age(client: httpx.AsyncClient,
                 "data_age_seconds": None,
                 "last_poll_at": None,
                 "sync": "unwatched",
+                "reliable": False,
+                "reliability_reasons": ["stale"],
                 "url": "/cricket-data/match-info/2",
             },
         ],

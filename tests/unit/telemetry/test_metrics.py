@@ -37,6 +37,7 @@ PROMISED = {
     "scraper_breakers_opened": {"scope"},
     "scraper_requests_rejected": {"scope"},
     "scraper_requests_retried": {"source"},
+    "scraper_untrusted_answers": {"source"},
     "scraper_watches_restarted": {"reason"},
     "longstop_events_stored": {"op"},
     "longstop_listing_failed": {"source"},
@@ -431,4 +432,4 @@ def test_queued_polls_and_findings_are_counted_by_kind() -> None:
     values = read(Metrics(), waiting=[0, 0, 2, 3], findings=["gap", "gap", "mismatch"])
 
     assert family(values, "scraper_queue_depth") == {"live": 2, "imminent": 0, "completed": 1, "upcoming": 1}
-    assert family(values, "longstop_open_findings") == {"gap": 2, "mismatch": 1}
+    assert family(values, "longstop_open_findings") == {"gap": 2, "mismatch": 1, "rebuilt": 0}

@@ -90,7 +90,7 @@ def test_the_open_findings_of_all_matches_are_reported_together() -> None:
     one.extra_runs = two.extra_runs = 1
     running = Running(one, two)
 
-    run(running.run(10))
+    run(running.run(40))
 
     assert [finding.kind for finding in running.scheduler.findings] == ["mismatch", "mismatch"]
 

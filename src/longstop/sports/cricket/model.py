@@ -280,6 +280,10 @@ class Board(ListingEntry, frozen=True, kw_only=True):
     bowler: Bowler | None = None
 
     @property
+    def teams(self) -> tuple[str, ...]:
+        return tuple(sorted(self.team_keys)) if len(self.team_keys) == 2 else ()
+
+    @property
     def team_keys(self) -> set[str]:
         return {key for key in (self.batting, self.bowling) if key}
 
@@ -436,6 +440,10 @@ class CricketState(MatchState, frozen=True, kw_only=True):
     def newest_innings(self) -> int:
         """Return the latest innings with a delivery; 0 if there is none."""
         return max((innings_of(key) for key in self.events if key.kind == CricketKind.DELIVERY), default=0)
+
+    @property
+    def is_contradicted(self) -> bool:
+        return bool(self.differences)
 
     @property
     def has_unnamed(self) -> bool:

@@ -101,7 +101,11 @@ class Cricket(Sport[CricketState]):
             {*versions.suspects, *doubted_board, *doubted_sides},
             is_compared=seen.is_exhausted,
         )
-        return _draft(after, board, events=tuple(versions.events), ids=versions.ids)
+        agree = not any(seen.differences.values()) if seen.differences else None
+        return _draft(after, board, events=tuple(versions.events), ids=versions.ids, agree=agree)
+
+    def shown(self, view: CricketView) -> frozenset[object]:
+        return frozenset(view.listed.events)
 
     def diff_dom(self, state: CricketState, rendered: DomBoard) -> Draft:
         """Return the match with score, status and headline of the rendered page, and unchanged events.

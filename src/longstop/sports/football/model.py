@@ -219,6 +219,11 @@ class FootballBoard(ListingEntry, frozen=True, kw_only=True):
     season: str | None = None
     round: int | None = None
 
+    @property
+    def teams(self) -> tuple[str, ...]:
+        keys = (self.home.key, self.away.key)
+        return keys if all(keys) else ()
+
     def shows_less_than(self, other: ListingEntry) -> bool:
         if super().shows_less_than(other) or not isinstance(other, FootballBoard):
             return super().shows_less_than(other)
@@ -387,6 +392,10 @@ class FootballState(MatchState, frozen=True, kw_only=True):
     #: The recorded differences between board and events.
     differences: frozenset[Difference] = frozenset()
     doubt: Doubt | None = None
+
+    @property
+    def is_contradicted(self) -> bool:
+        return bool(self.differences) or self.doubt is not None
 
     @property
     def incidents(self) -> list[Event]:

@@ -102,7 +102,11 @@ class Football(Sport[FootballState]):
             # Where neither site nor store has a list, there is nothing to compare.
             is_compared=seen.incidents is not None or not state.incidents,
         )
-        return _draft(after, board, events=tuple(versions.events), ids=versions.ids)
+        agree = None if seen.incidents is None or seen.board.score is None else not off
+        return _draft(after, board, events=tuple(versions.events), ids=versions.ids, agree=agree)
+
+    def shown(self, view: FootballView) -> frozenset[object]:
+        return frozenset(view.incidents.items) if view.incidents else frozenset()
 
     def diff_dom(self, state: FootballState, rendered: FootballDomBoard) -> Draft:
         """Return the match with score, status and headline of the rendered page, and unchanged events.

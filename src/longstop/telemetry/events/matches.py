@@ -58,6 +58,8 @@ class PollFailed(MatchTelemetry, frozen=True, kw_only=True):
     #: The last state that the attempt reached, and its final state.
     reached: str = ""
     outcome: str = ""
+    #: Which side failed: `connection`, `refusal`, `content`, `untrusted`, `gone` or `ours`.
+    kind: str = ""
     #: How often the failing request was retried.
     retries: int = 0
     #: Path of the saved page below the data directory, if it could not be parsed.
@@ -117,6 +119,21 @@ class WatchStopped(MatchTelemetry, frozen=True, kw_only=True):
 
     name = "watch.stopped"
     idle_seconds: float
+
+
+class MatchDoubted(MatchTelemetry, frozen=True, kw_only=True):
+    """The source's answers are not believed: of another match, altered, or against what is stored."""
+
+    name = "match.doubted"
+    severity = Severity.WARN
+    reason: str
+
+
+class MatchBelieved(MatchTelemetry, frozen=True, kw_only=True):
+    """The answers of a doubted match are believed again."""
+
+    name = "match.believed"
+    seconds: float
 
 
 class MatchGone(MatchTelemetry, frozen=True, kw_only=True):
