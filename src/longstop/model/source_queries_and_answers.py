@@ -43,6 +43,8 @@ class ListingEntry(Struct, frozen=True, kw_only=True):
     #: Whether an unchanged entry means that nothing happened. An entry with only the score does not show cards: then
     #: the match's own pages are polled every time, and a long time without news is not a break.
     shows_every_change: bool = True
+    #: Why this answer may be altered; empty for a clean one. Never part of the fingerprint or of a payload.
+    suspicions: tuple[str, ...] = ()
 
     def shows_less_than(self, other: "ListingEntry") -> bool:
         """Return whether this entry shows less play than the other one; sports compare their scores too."""
