@@ -209,7 +209,9 @@ def _fingerprint(event: _Event) -> str:
     score, kicks = _score(event), _kicks(event)
     scores = [f"{each.home}-{each.away}" if each else "None-None" for each in (score, kicks)]
     cards = f"{event.homeRedCards}-{event.awayRedCards}"
-    return "|".join((str(event.status.code), *scores, cards, str(event.winnerCode), str(event.startTimestamp)))
+    shown = (str(event.status.code), *scores, cards, str(event.winnerCode), str(event.startTimestamp))
+    awarded = _awarded(event)
+    return "|".join((*shown, f"{awarded.home}-{awarded.away}") if awarded else shown)
 
 
 # --- status and score ------------------------------------------------------------------------------------------------
@@ -257,12 +259,12 @@ def _score(event: _Event) -> Goals | None:
 
 
 def _kicks(event: _Event) -> Goals | None:
-    """Return the score of the shoot-out. While it is under way, it may only be contained in `current`."""
+    """Return the score of the shoot-out. While it is under way, only `current` may have it."""
     if not event.has_shoot_out:
         return None
     home, away = event.homeScore, event.awayScore
     shown, played = _pair(home.penalties, away.penalties), _score(event)
-    if shown or played is None or event.status.code != _PENALTIES or home.current is None or away.current is None:
+    if shown or played is None or home.current is None or away.current is None:
         return shown
     return _pair(home.current - played.home, away.current - played.away)
 
@@ -321,10 +323,10 @@ def _winner(event: _Event) -> Outcome:
     named = _WINNERS.get(event.winnerCode or 0)
     awarded, score, kicks = _awarded(event), _score(event), _kicks(event)
     if event.status.code == _AFTER_PENALTIES and named in (None, Outcome.DRAW):
-        # The match was drawn, and the tie was not. The winner of the tie may be named, or not yet.
+        # The match was drawn, and the shoot-out was not. Its winner may be named as that of the tie, or not at all.
         tie = _WINNERS.get(event.aggregatedWinnerCode) if isinstance(event.aggregatedWinnerCode, int) else None
         decided = tie if tie in (Outcome.HOME, Outcome.AWAY) else _ahead(kicks)
-        return decided or named or _ahead(score) or Outcome.UNKNOWN
+        return decided or _ahead(score) or Outcome.UNKNOWN
     if named is not None:
         return named
     if awarded or score:
@@ -349,10 +351,9 @@ def _ahead(score: Goals | None) -> Outcome | None:
 
 def _suspicions(event: _Event) -> Iterable[str]:
     """Yield the contradictions between a side's numbers. The site alters numbers for clients that it takes for bots."""
-    for side, score in event.sides:
+    for side, score in event.sides if event.isAwarded is not True else ():
         current, shown, normal = score.current, score.display, score.normaltime
-        is_explained = score.penalties is not None or event.isAwarded is True
-        if not is_explained and current is not None and shown is not None and current != shown:
+        if score.penalties is None and current is not None and shown is not None and current != shown:
             yield f"the {side} score is {current} and is displayed as {shown}, without penalties"
         if score.period2 is not None and normal is not None and score.halves not in (None, normal):
             yield f"the {side} goals of both halves add up to {score.halves}, but normal time has {normal}"

@@ -306,6 +306,7 @@ def test_penalties_of_one_side_outside_a_shoot_out_hide_no_goal() -> None:
         ({"winnerCode": 3, "aggregatedWinnerCode": "?"}, (5, 4), Outcome.HOME),
         ({"winnerCode": 2}, (5, 4), Outcome.AWAY),
         ({}, (5, 4), Outcome.HOME),
+        ({"winnerCode": 3}, (0, 0), Outcome.UNKNOWN),
     ],
 )
 def test_after_penalties_there_is_a_winner(named: dict[str, Any], kicks: tuple[int, int], outcome: Outcome) -> None:
@@ -315,6 +316,16 @@ def test_after_penalties_there_is_a_winner(named: dict[str, Any], kicks: tuple[i
 
     assert result is not None
     assert (result.outcome, result.home, result.away) == (outcome, 1, 1)
+
+
+def test_after_penalties_the_current_score_has_the_kicks_that_are_not_listed_yet() -> None:
+    home, away = ({"current": current, "display": 1, "normaltime": 1, "penalties": None} for current in (4, 6))
+
+    found = board_of(event("AP", home, away, winnerCode=3))
+
+    assert found.penalties == Goals(home=3, away=5)
+    assert found.result is not None
+    assert found.result.outcome is Outcome.AWAY
 
 
 def test_a_draw_on_the_way_to_a_won_tie_is_a_draw() -> None:
@@ -327,7 +338,11 @@ def test_a_draw_on_the_way_to_a_won_tie_is_a_draw() -> None:
 @pytest.mark.parametrize(
     ("home", "away", "played"),
     [
-        ({"current": 1, "display": 0}, {"current": 0, "display": 3}, Goals(home=1, away=0)),
+        (
+            {"current": 1, "display": 0, "period1": 1, "period2": 0, "normaltime": 0},
+            {"current": 0, "display": 3},
+            Goals(home=1, away=0),
+        ),
         ({"current": 0, "display": 0, "period1": 0}, {"current": 3, "display": 3, "period1": 1}, Goals(home=0, away=1)),
         ({"current": 0, "display": 0}, {"current": 3, "display": 3}, Goals(home=0, away=3)),
     ],
@@ -539,7 +554,14 @@ def test_drift_does_not_change_the_fingerprint_and_news_does() -> None:
 
     drifting = event(changes={"changeTimestamp": 5}, homeTeam={"id": 1, "name": "Fennick FC", "userCount": 77})
     assert board_of(drifting).fingerprint == plain
-    news = (event(home=1), event("Halftime"), event(awayRedCards=1), event(startTimestamp=9), event(winnerCode=3))
+    news = (
+        event(home=1),
+        event("Halftime"),
+        event(awayRedCards=1),
+        event(startTimestamp=9),
+        event(winnerCode=3),
+        event(isAwarded=True),
+    )
     assert plain not in {board_of(shown).fingerprint for shown in news}
 
 
