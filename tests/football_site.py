@@ -39,14 +39,19 @@ STATUSES = {
     "Started": (20, "inprogress"),
     "Halftime": (31, "inprogress"),
     "Awaiting extra time": (32, "inprogress"),
+    "Penalties": (50, "inprogress"),
     "Postponed": (60, "postponed"),
+    "Start delayed": (61, "delayed"),
     "Canceled": (70, "canceled"),
     "Interrupted": (80, "interrupted"),
+    "Suspended": (81, "suspended"),
     "Abandoned": (90, "canceled"),
     "Walkover": (91, "finished"),
+    "Retired": (92, "finished"),
     "Ended": (100, "finished"),
     "AET": (110, "finished"),
     "AP": (120, "finished"),
+    "Will continue": (140, "willcontinue"),
 }
 
 

@@ -30,6 +30,18 @@ _SOFASCORE = """<!doctype html><html><head><title>{home} vs {away} live score</t
 </main></body></html>"""
 
 
+#: The site's own marks, as in a recorded page; its class names are generated.
+_SOFASCORE_SITE = """<html lang="en"><body><ul>
+<li data-testid="breadcrumb_title"><h1><bdi>{home}</bdi> vs <bdi>{away}</bdi>
+live score, H2H results</h1></li></ul><main>
+<div><div data-testid="left_team"><a href="/team/1"><img alt="{home}"><bdi>{home}</bdi></a></div>
+<div><div><div><span><span data-testid="left_score">{left}</span><span> - </span>
+<span data-testid="right_score">{right}</span></span></div>
+<div><span><span>{status}</span></span></div></div></div>
+<div data-testid="right_team"><a href="/team/2"><img alt="{away}"><bdi>{away}</bdi></a></div></div>
+<div data-testid="scorer_list"><span>Player 1 12'</span></div></main></body></html>"""
+
+
 def crex_page(
     now: str = "29/1(3.4)",
     other: str = "0/0(0.0)",
@@ -51,3 +63,15 @@ def sofascore_page(
 ) -> bytes:
     fields = {"score": score, "status": status, "home": home, "away": away}
     return _SOFASCORE.format(**{name: escape(text) for name, text in fields.items()}).encode()
+
+
+def sofascore_site_page(left: int, right: int, status: str) -> bytes:
+    """Return a sofascore page with the site's marks in place of the simulator's names."""
+    fields = {
+        "home": "Fennick FC",
+        "away": "Port Élan United",
+        "status": status,
+        "left": str(left),
+        "right": str(right),
+    }
+    return _SOFASCORE_SITE.format(**{name: escape(text) for name, text in fields.items()}).encode()

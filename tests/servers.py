@@ -235,7 +235,8 @@ async def _strange_headers(_request: Received, writer: asyncio.StreamWriter) -> 
 
 async def _status(request: Received, writer: asyncio.StreamWriter) -> None:
     extra = f"\nRetry-After: {request.query['after']}" if "after" in request.query else ""
-    await _send(writer, f"HTTP/1.1 {request.query['is']} Because{extra}\nContent-Length: 0")
+    body = request.query.get("body", "").encode()
+    await _send(writer, f"HTTP/1.1 {request.query['is']} Because{extra}\nContent-Length: {len(body)}", [body])
 
 
 async def _redirect(request: Received, writer: asyncio.StreamWriter) -> None:

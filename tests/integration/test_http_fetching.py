@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import quote
 
 import psutil
 import pytest
@@ -17,6 +18,7 @@ from longstop.errors import (
     FetchError,
     FetchTimeout,
     ForbiddenTarget,
+    SourceChallenged,
     SourceRefused,
     SourceUnreachable,
 )
@@ -208,6 +210,17 @@ async def test_a_refusal_carries_retry_after(server: FaultServer, open_fetcher: 
         await open_fetcher().fetch(_get(server.url("/status?is=429&after=17")))
 
     assert caught.value.retry_after_seconds == 17
+
+
+@pytest.mark.parametrize("status", [403, 404, 503])
+async def test_an_error_whose_body_names_a_challenge_is_one_whatever_its_status(
+    server: FaultServer, open_fetcher: Open, status: int
+) -> None:
+    for reason, is_challenge in (("challenge", True), ("Forbidden", False)):
+        body = quote(f'{{"error":{{"code":403,"reason":"{reason}"}}}}')
+        with pytest.raises(FetchError) as caught:
+            await open_fetcher().fetch(_get(server.url(f"/status?is={status}&after=17&body={body}")))
+        assert isinstance(caught.value, SourceChallenged) is is_challenge
 
 
 async def test_a_redirect_within_the_host_list_is_followed(server: FaultServer, open_fetcher: Open) -> None:

@@ -164,12 +164,12 @@ def state_page(name: str) -> tuple[Any, Callable[[Any], bytes]]:
     [
         pytest.param(CREX, Query(resource=LIVE), "crex/sv3_frames_11HD_inplay.json", 1, 0.9, id="crex live"),
         pytest.param(CREX, Query(resource=BALLS), "crex/ball_feed_11HD.json", 1, 0.4, id="crex balls"),
-        pytest.param(SOFASCORE, Query(resource=LIVE), "sofascore/events/13424932.json", 1, 0.8, id="sofascore live"),
+        pytest.param(SOFASCORE, Query(resource=LIVE), "sofascore/events/13424932.json", 1, 0.75, id="sofascore live"),
         pytest.param(
-            SOFASCORE, Query(resource=INCIDENTS), "sofascore/incidents/9578818.json", 1, 0.5, id="sofascore incidents"
+            SOFASCORE, Query(resource=INCIDENTS), "sofascore/incidents/9578818.json", 1, 0.45, id="sofascore incidents"
         ),
         pytest.param(
-            SOFASCORE, Query(resource=LIST), "extra/sofascore/list/akkradet_2025-05-22T0148.json", 199, 0.8, id="list"
+            SOFASCORE, Query(resource=LIST), "extra/sofascore/list/akkradet_2025-05-22T0148.json", 199, 0.75, id="list"
         ),
         pytest.param(
             ESPNCRICINFO, Query(resource=BALLS), "espncricinfo/match_1478914.html", 199, 0.9, id="espncricinfo"

@@ -70,7 +70,7 @@ def unreliability(
 ) -> tuple[Unreliability, ...]:
     """Return why a match of this age may not be as it is served; empty if it is reliable.
 
-    An archived match is not polled; only its findings tell.
+    An archived match is not polled: only its findings count.
     """
     if record is None:
         if match.phase is not Phase.ARCHIVED:

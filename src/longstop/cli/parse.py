@@ -2,14 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
 
 from longstop.cli.options_and_data_access import settings_for
 from longstop.errors import LongstopError, UsageError
-from longstop.model.source_queries_and_answers import LIST, LIVE, Query
+from longstop.model.source_queries_and_answers import LIST, LIVE, Listing, Query
 from longstop.sources.base import Source
 from longstop.sources.bodies_and_urls import mapping_errors, read_body
 from longstop.sports.registry import sport_named
@@ -27,7 +27,7 @@ def parse(
         str | None, typer.Option(metavar="KEY", help="The match that the body must be about; by default any.")
     ] = None,
 ) -> None:
-    """Parse a recorded body offline and print the result as JSON."""
+    """Parse a recorded body offline and print the result as JSON, with why the body may be altered (`suspicions`)."""
     from longstop.sources.load_sources import source_for_parsing
 
     parser = source_for_parsing(source, settings_for(None).sources)
@@ -41,7 +41,9 @@ def parse(
     if view is None:
         raise UsageError(f"{wrong}: None")
     try:
-        shown = json.dumps(msgspec.to_builtins(view), ensure_ascii=False, indent=2, allow_nan=False)
+        fields = msgspec.to_builtins(view)
+        printed = {**fields, "suspicions": _suspicions(view)} if isinstance(fields, dict) else fields
+        shown = json.dumps(printed, ensure_ascii=False, indent=2, allow_nan=False)
         shown.encode()  # a lone surrogate cannot be printed
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(f"{wrong}: {error}") from error
@@ -49,6 +51,13 @@ def parse(
 
 
 VERBS = (parse,)
+
+
+def _suspicions(view: Any) -> list[str]:
+    """Return why the body may be altered; for a list, why its entries may be."""
+    if isinstance(view, Listing):
+        return [f"{entry.source_id}: {each}" for entry in view.boards for each in entry.suspicions]
+    return list(getattr(view, "suspicions", ()))
 
 
 def _offers(source: Source, kind: str) -> bool:

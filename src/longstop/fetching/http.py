@@ -16,6 +16,7 @@ from longstop.fetching.addresses import ParsedUrl, Resolve, allowed_url, checked
 from longstop.fetching.base import FetchRequest, HttpProxy, Page, RawResponse
 from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy
 from longstop.fetching.http_error_mapping import REDIRECTS, map_curl_error, status_error
+from longstop.sources.bodies_and_urls import is_challenge
 
 
 class HttpFetcher:
@@ -46,6 +47,10 @@ class HttpFetcher:
     async def fetch(self, request: FetchRequest) -> Page:
         response = await self._follow(request)
         error = status_error(response.status, response.headers, self._clock.now())
+        if error is not None and is_challenge(response.body):
+            raise errors.SourceChallenged(
+                "the site answered with a challenge", retry_after_seconds=error.retry_after_seconds
+            )
         if error is not None:
             raise error
         return Page(request=request, **msgspec.structs.asdict(response))

@@ -43,7 +43,7 @@ class ListingEntry(Struct, frozen=True, kw_only=True):
     #: Whether an unchanged entry means that nothing happened. An entry with only the score does not show cards: then
     #: the match's own pages are polled every time, and a long time without news is not a break.
     shows_every_change: bool = True
-    #: Why the answer may have been altered; empty for a clean one.
+    #: Why this answer may be altered; empty for a clean one. Never part of the fingerprint or of a payload.
     suspicions: tuple[str, ...] = ()
 
     @property

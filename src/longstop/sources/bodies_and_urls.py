@@ -22,13 +22,16 @@ Id = Annotated[int, Meta(ge=0, le=2**53)]
 
 MAX_URL_CHARACTERS = 2_000
 
-#: Words and class names of CAPTCHA pages; no page of data has them near its top.
+#: Words and class names of CAPTCHA pages; no page of data has them near its top. Pages of data load Google's
+#: `recaptcha` script, though: only its visible element counts.
 _CHALLENGE_MARKS = re.compile(
-    rb"captcha|challenge-form|challenge-platform|cf-chl|turnstile|datadome|px-block|"
+    rb"(?<!re)captcha|g-recaptcha|challenge-form|challenge-platform|cf-chl|turnstile|datadome|px-block|"
     rb"verify (?:that )?you are (?:a )?human|are you a robot|unusual traffic|just a moment\.\.\.|access denied",
     re.IGNORECASE,
 )
 _CHALLENGE_SEARCH_BYTES = 16_384
+#: An error body of an API, whatever the status of its response.
+_JSON_CHALLENGE = re.compile(rb'\s*\{\s*"error"\s*:\s*\{[^{}]*"reason"\s*:\s*"challenge"', re.IGNORECASE)
 _HTML = re.compile(rb"\s*<(?:!doctype html|html|head|body|script|title)", re.IGNORECASE)
 
 Shape = TypeVar("Shape")
@@ -39,6 +42,8 @@ def decode(body: bytes | memoryview, shape: type[Shape]) -> Shape:
     try:
         return msgspec.json.decode(body, type=shape)
     except msgspec.ValidationError as error:
+        if is_challenge(body):
+            raise SourceChallenged("the site answered with a challenge instead of data") from error
         raise LayoutChanged(f"unexpected JSON: {error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         if is_challenge(body):
@@ -48,8 +53,10 @@ def decode(body: bytes | memoryview, shape: type[Shape]) -> Shape:
 
 
 def is_challenge(body: bytes | memoryview) -> bool:
-    """Return whether the body is an HTML page with a CAPTCHA or bot check."""
+    """Return whether the body is an HTML page with a CAPTCHA or bot check, or an API's error that names one."""
     top = bytes(body[:_CHALLENGE_SEARCH_BYTES])
+    if _JSON_CHALLENGE.match(top):
+        return True
     return _HTML.match(top) is not None and _CHALLENGE_MARKS.search(top) is not None
 
 

@@ -191,7 +191,7 @@ class Sport(ABC, Generic[State]):
         """
 
     def shown(self, view: Any) -> frozenset[object]:
-        """Return the events of a view, to compare two polls; empty if the sport cannot tell."""
+        """Return the events of a view, to compare two polls; empty if they cannot be compared."""
         return frozenset()
 
     @abstractmethod

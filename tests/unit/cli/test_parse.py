@@ -1,5 +1,6 @@
 """The verb `parse`, with sources whose views cannot be printed."""
 
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 from examples.kickoff import KickoffSource
 from longstop.cli.parse import parse
 from longstop.errors import LongstopError, UsageError
-from longstop.model.source_queries_and_answers import LIVE, Query
+from longstop.model.match import MatchStatus
+from longstop.model.source_queries_and_answers import LIVE, Keys, Listing, ListingEntry, Query
 
 SOURCE = f"{__name__}:ScriptedSource"
 
@@ -64,3 +66,27 @@ def test_a_system_error_in_a_source_names_its_file_and_line(body: Path, monkeypa
         parse(SOURCE, LIVE, body)
     with pytest.raises(UsageError, match="the kinds are list, live"):
         parse(SOURCE, "nonsense", body)
+
+
+def _entry(source_id: str, *suspicions: str) -> ListingEntry:
+    return ListingEntry(source_id=source_id, status=MatchStatus.LIVE, headline="", suspicions=suspicions)
+
+
+@pytest.mark.parametrize(
+    ("view", "expected"),
+    [
+        (_entry("7"), []),
+        (_entry("7", "the score is 2 and 3"), ["the score is 2 and 3"]),
+        (Listing(boards=(_entry("7"), _entry("8", "the score is 2 and 3"))), ["8: the score is 2 and 3"]),
+        (Keys(), []),
+    ],
+    ids=["clean", "suspect", "list", "view without the field"],
+)
+def test_why_a_body_may_be_altered_is_printed_beside_the_view(
+    body: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], view: Any, expected: list[str]
+) -> None:
+    monkeypatch.setattr(ScriptedSource, "view", lambda: view, raising=False)
+
+    parse(SOURCE, LIVE, body)
+
+    assert json.loads(capsys.readouterr().out)["suspicions"] == expected

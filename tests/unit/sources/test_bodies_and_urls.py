@@ -11,7 +11,7 @@ from longstop.matches.source_client_and_poll_attempt import PollClient, SourceCl
 from longstop.model.match import MatchStatus
 from longstop.model.source_queries_and_answers import LIST, LIVE, Listing, ListingEntry, Query
 from longstop.sources.base import Source, SourceConfig, not_offered
-from longstop.sources.bodies_and_urls import decode, digest_of, host_of, read_body
+from longstop.sources.bodies_and_urls import decode, digest_of, host_of, is_challenge, read_body
 from longstop.sources.crex.source import CrexSource
 from longstop.sources.espncricinfo.source import EspncricinfoSource
 from longstop.sources.load_sources import make_source
@@ -158,6 +158,39 @@ def test_a_source_of_a_sport_that_is_not_installed_is_refused_at_the_start() -> 
 
     with pytest.raises(SettingsError, match=r"has sport 'curling', .* Installed: cricket, football"):
         make_source(config)
+
+
+# --- challenges ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html><form id=challenge-form></form></html>",
+        b"<html><div class='g-recaptcha' data-sitekey=x></div></html>",
+        b"<html><p>Please solve the CAPTCHA</p></html>",
+        b"<!DOCTYPE html><title>Just a moment...</title>",
+        b'{"error":{"code":403,"reason":"challenge"}}',
+        b' { "error" : { "reason" : "Challenge", "code" : 403 } } ',
+    ],
+)
+def test_a_captcha_page_and_an_error_that_names_a_challenge_are_challenges(body: bytes) -> None:
+    assert is_challenge(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html><script src='https://www.gstatic.com/recaptcha/releases/x/recaptcha__en.js'></script><p>1-0</p></html>",
+        b"<html><style>.grecaptcha-badge{visibility:hidden}</style><p>1-0</p></html>",
+        b'{"error":{"code":403,"reason":"Forbidden"}}',
+        b'{"event":{"error":{"reason":"challenge"}}}',
+        b'{"name":"Challenge Cup"}',
+        b"",
+    ],
+)
+def test_a_page_that_only_loads_such_a_script_and_other_errors_are_not(body: bytes) -> None:
+    assert not is_challenge(body)
 
 
 # --- addresses of match pages --------------------------------------------------------------------------------------

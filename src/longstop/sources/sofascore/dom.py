@@ -1,6 +1,7 @@
 """Parses sofascore's rendered match page: both sides, the score, and the status.
 
-*Unverified*: no rendered page was recorded. The class names are those of the simulator; the site generates its own.
+The site generates its class names, so its `data-testid` marks are used; beside them stand the simulator's names. One
+page was recorded, of a finished match. *Unverified*: a page before and during play, and the texts of its status.
 """
 
 import re
@@ -20,7 +21,7 @@ _TITLE = re.compile(r"(?P<home>.+?) (?:vs?\.?|–) (?P<away>.+?)(?: live score\b
 
 #: The site's status texts, as in its event; a minute means play.
 _STATUSES = {
-    MatchStatus.UPCOMING: ("not started", "postponed"),
+    MatchStatus.UPCOMING: ("not started", "postponed", "start delayed"),
     MatchStatus.LIVE: ("1st half", "2nd half", "1st extra", "2nd extra", "penalties", "started"),
     MatchStatus.BREAK: (
         "halftime",
@@ -29,8 +30,9 @@ _STATUSES = {
         "awaiting penalties",
         "interrupted",
         "suspended",
+        "will continue",
     ),
-    MatchStatus.COMPLETED: ("ended", "aet", "ap", "canceled", "abandoned", "walkover"),
+    MatchStatus.COMPLETED: ("ended", "finished", "aet", "ap", "canceled", "abandoned", "walkover", "retired"),
 }
 _STATUS_BY_TEXT = {text: status for status, texts in _STATUSES.items() for text in texts}
 
@@ -63,12 +65,24 @@ def _team(side: Side) -> Field[str]:
         found = _TITLE.fullmatch(text)
         return _name(found[side.value]) if found else None
 
-    places = (f'.team-title[data-side="{side}"]', f'[data-side="{side}"]')
+    nth, other, place = ("first", "last", "left") if side is Side.HOME else ("last", "first", "right")
+    # The heading has the whole names, the elements beside the score may have short ones. A single name is of no side.
+    heading = f'[data-testid="breadcrumb_title"] bdi:{nth}-of-type:not(:{other}-of-type)'
+    places = (
+        f'.team-title[data-side="{side}"], {heading}',
+        f'[data-side="{side}"], [data-testid="{place}_team"] bdi',
+    )
     return Field(name=f"{side} team", selectors=(*at_any(_name, *places), Selector("title", from_title)))
 
 
-_SCORE_FIELD = Field(name="score", selectors=at_any(_score, ".event-score", "[data-score]", "main p"))
-_STATUS_FIELD = Field(name="status", selectors=at_any(_status, ".event-status", "[role=status]", "main p"))
+#: The element around both numbers, and the one after it. Neither has a mark of its own.
+_SCORES = 'span:has(> [data-testid="left_score"])'
+_AFTER_SCORES = f"div:has(> {_SCORES}) + div"
+
+_SCORE_FIELD = Field(name="score", selectors=at_any(_score, f".event-score, {_SCORES}", "[data-score]", "main p"))
+_STATUS_FIELD = Field(
+    name="status", selectors=at_any(_status, f".event-status, {_AFTER_SCORES}", "[role=status]", "main p")
+)
 _HOME, _AWAY = (_team(side) for side in Side)
 
 

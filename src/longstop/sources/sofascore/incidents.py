@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -32,6 +32,10 @@ _Minute = Annotated[int, Meta(ge=-99, le=9_999)]
 _NO_NUMBER = 999
 #: Including extra time and its added time.
 _LAST_MINUTE, _MOST_ADDED = 130, 60
+#: A card shown on the bench.
+_ON_THE_BENCH = -5
+#: The minutes in which a period ends and added time is announced.
+_ENDS = frozenset({45, 90, 105, 120, _NO_NUMBER, UNSET})
 
 
 class _Item(Struct, frozen=True):
@@ -41,7 +45,7 @@ class _Item(Struct, frozen=True):
     id: Id | UnsetType = UNSET
     isHome: bool | UnsetType = UNSET
     time: _Minute | UnsetType = UNSET
-    addedTime: Small | UnsetType = UNSET
+    addedTime: _Minute | UnsetType = UNSET
     incidentClass: str | UnsetType = UNSET
     homeScore: Small | UnsetType = UNSET
     awayScore: Small | UnsetType = UNSET
@@ -54,6 +58,11 @@ class _Item(Struct, frozen=True):
     isLive: bool = False
     length: Small | UnsetType = UNSET
     sequence: Small | UnsetType = UNSET
+    #: Not needed to read an incident: any other type counts as absent.
+    reason: Any = UNSET
+    description: Any = UNSET
+    rescinded: Any = UNSET
+    confirmed: Any = UNSET
 
 
 class IncidentsBody(Struct, frozen=True):
@@ -79,7 +88,24 @@ def read_incidents(body: bytes) -> Incidents:
             seen.setdefault((item.incidentType, incident.source_event_id), incident)
     players = (player for item in items for player in (item.player, item.assist1, item.playerIn, item.playerOut))
     names = {str(player.id): clean_name(player.name) for player in players if player and player.name.strip()}
-    return Incidents(items=tuple(seen.values()), players=names)
+    return Incidents(items=tuple(seen.values()), players=names, suspicions=tuple(_suspicions(items, context)))
+
+
+def _suspicions(items: Iterable[_Item], context: "_Context") -> Iterable[str]:
+    """Yield what no clean list shows. The site alters numbers for clients that it takes for bots."""
+    for item in items:
+        what = item.incidentType if item.id is UNSET else f"{item.incidentType} {item.id}"
+        if item.addedTime is not UNSET and item.addedTime < 0:
+            yield f"{what} has {item.addedTime} minutes of added time"
+        if item.time is not UNSET and item.time < 0:
+            if (item.incidentType, item.time) != ("card", _ON_THE_BENCH):
+                yield f"{what} is in minute {item.time}"
+        elif item.incidentType in ("period", "injuryTime") and not item.isLive and item.time not in _ENDS:
+            yield f"{what} is in minute {item.time}, in which no period ends"
+        if item.incidentType == "goal" and _GOALS.get(_class(item)) is not GoalKind.OWN_GOAL:
+            score, side = _score_after(item), _side(item)
+            if context.credited(score) not in (None, side):
+                yield f"{what} is of the {side} side, but raises the other side's score, to {score.home}-{score.away}"
 
 
 class _Context:
@@ -124,7 +150,13 @@ def _to_goal(item: _Item, _context: _Context) -> Goal:
 
 
 def _to_card(item: _Item, _context: _Context) -> Card:
-    return Card(**_clock(item), player=_key(item.player), card=_CARDS.get(_class(item), CardKind.OTHER))
+    return Card(
+        **_clock(item),
+        player=_key(item.player),
+        card=_CARDS.get(_class(item), CardKind.OTHER),
+        reason=_text(item.reason),
+        is_rescinded=_flag(item.rescinded),
+    )
 
 
 def _to_substitution(item: _Item, _context: _Context) -> Substitution:
@@ -134,11 +166,13 @@ def _to_substitution(item: _Item, _context: _Context) -> Substitution:
 
 def _to_decision(item: _Item, _context: _Context) -> VarDecision:
     decision = _CAPITAL.sub(r" \1", _class(item)).lower()
-    return VarDecision(**_clock(item), decision=decision, player=_key(item.player))
+    return VarDecision(**_clock(item), decision=decision, player=_key(item.player), is_confirmed=_flag(item.confirmed))
 
 
 def _to_missed(item: _Item, _context: _Context) -> MissedPenalty:
-    return MissedPenalty(**_clock(item), player=_key(item.player))
+    # The reason is a code for the same, such as `goalkeeperSave`.
+    reason = _text(item.description) or _text(item.reason)
+    return MissedPenalty(**_clock(item), player=_key(item.player), reason=reason)
 
 
 def _to_kick(item: _Item, _context: _Context) -> Kick:
@@ -153,7 +187,7 @@ def _to_period(item: _Item, context: _Context) -> PeriodEnd:
         _raise_missing(item, "text")
     return PeriodEnd(
         period=item.text.strip(),
-        minute=None if minute == _NO_NUMBER else minute,
+        minute=None if minute == _NO_NUMBER or minute < 0 else minute,
         added=context.announced.get(minute),
         home=score.home,
         away=score.away,
@@ -173,12 +207,12 @@ _READERS: dict[str, Callable[[_Item, _Context], Incident]] = {
 _NO_EVENTS = frozenset({"injuryTime"})
 
 
-def _clock(item: _Item) -> dict[str, int | None]:
-    """Return minute and added time; both `None` for a card shown on the bench, which has minute -5."""
+def _clock(item: _Item) -> dict[str, Any]:
+    """Return minute and added time; both `None` for a card shown on the bench, and for a minute that is suspect."""
     minute = _number(item, "time", item.time)
     if minute < 0:
         return {"minute": None, "added": None}
-    added = None if item.addedTime is UNSET or item.addedTime == _NO_NUMBER else item.addedTime
+    added = None if item.addedTime is UNSET or item.addedTime == _NO_NUMBER or item.addedTime < 0 else item.addedTime
     if minute > _LAST_MINUTE or (added or 0) > _MOST_ADDED:
         raise ImpossibleObservation(f"{item.incidentType} {item.id} in minute {minute}+{added}")
     return {"minute": minute, "added": added}
@@ -209,6 +243,14 @@ def _number(item: _Item, field: str, value: int | UnsetType) -> int:
 
 def _raise_missing(item: _Item, field: str) -> NoReturn:
     raise LayoutChanged(f"an incident of type {item.incidentType[:40]!r} has no {field!r}")
+
+
+def _text(value: Any) -> str | UnsetType:
+    return clean_name(value) or UNSET if isinstance(value, str) else UNSET
+
+
+def _flag(value: Any) -> bool | UnsetType:
+    return value if isinstance(value, bool) else UNSET
 
 
 def _key(player: SofascorePlayer | None) -> str | None:

@@ -35,6 +35,8 @@ class _Missing(Struct, frozen=True):
     type: str
     reason: Small | UnsetType = UNSET
     description: str | UnsetType = UNSET
+    #: Not needed to read a squad: any other type counts as absent.
+    expectedEndDate: Any = UNSET
 
 
 class _Squad(Struct, frozen=True):
@@ -85,6 +87,7 @@ def _to_missing(missing: _Missing) -> MissingPlayer:
         kind=missing.type,
         reason=missing.reason,
         description=missing.description,
+        expected_end=missing.expectedEndDate if isinstance(missing.expectedEndDate, str) else UNSET,
     )
 
 

@@ -1,7 +1,7 @@
 """sofascore: a live list, and for each match its event, incidents, line-ups and statistics.
 
-*Unverified*, because no such body was recorded: a list of matches in play, the texts of extra-time periods, a missed
-shoot-out kick, line-ups before kick-off. A 404 of anything but the event means "not yet" or "never".
+*Unverified*, because no such body was recorded: the texts of extra-time periods, a missed shoot-out kick, line-ups
+before kick-off. A 404 of anything but the event means "not yet" or "never".
 """
 
 import re
@@ -13,7 +13,7 @@ from longstop.model.source_queries_and_answers import LIST, LIVE, RENDERED, Quer
 from longstop.sources.base import SourceConfig, not_offered
 from longstop.sources.bodies_and_urls import decode, digest_of, split_site_url
 from longstop.sources.sofascore.dom import read_rendered
-from longstop.sources.sofascore.event import EventBody, ListedEvents, read_event, read_live_list
+from longstop.sources.sofascore.event import read_event, read_live_list
 from longstop.sources.sofascore.incidents import IncidentsBody, read_incidents
 from longstop.sources.sofascore.lineups_and_statistics import read_lineups, read_statistics
 from longstop.sports.football.model import INCIDENTS, LINEUPS, STATISTICS
@@ -39,7 +39,11 @@ _READERS: dict[str, Callable[[str, bytes], Any]] = {
     RENDERED: read_rendered,
 }
 #: The part of a body that counts for its digest.
-_SHAPES: dict[str, Any] = {LIST: ListedEvents, LIVE: EventBody, INCIDENTS: IncidentsBody}
+_READ_PARTS: dict[str, Callable[[bytes], Any]] = {
+    LIST: read_live_list,
+    LIVE: lambda body: read_event("", body),
+    INCIDENTS: lambda body: decode(body, IncidentsBody),
+}
 
 
 class SofascoreSource:
@@ -82,8 +86,8 @@ class SofascoreSource:
 
     def digest(self, query: Query, body: bytes) -> bytes:
         # Translations, colours and follower counts change constantly: only fields that are read count.
-        shape = _SHAPES.get(query.resource)
-        return digest_of(decode(body, shape) if shape else body)
+        read = _READ_PARTS.get(query.resource)
+        return digest_of(read(body) if read else body)
 
     def _get(self, path: str, page: str) -> FetchRequest:
         return FetchRequest(source=self.name, url=f"{self._api_url}/api/v1/{path}", page=f"{self._site_url}/{page}")

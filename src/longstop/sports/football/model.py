@@ -5,6 +5,7 @@ The side of an event is in its key. Players are the source's keys; their names a
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 from math import inf
 from typing import Annotated
@@ -91,6 +92,10 @@ class Card(Timed, frozen=True, kw_only=True, tag="card"):
     #: `None` for a coach or another person who does not play.
     player: str | None = None
     card: CardKind
+    #: The source's word, such as `Foul`.
+    reason: str | UnsetType = UNSET
+    #: Whether the card was taken back.
+    is_rescinded: bool | UnsetType = UNSET
 
 
 class Substitution(Timed, frozen=True, kw_only=True, tag="substitution"):
@@ -105,12 +110,16 @@ class VarDecision(Timed, frozen=True, kw_only=True, tag="var"):
     #: The source's text, such as `goal not awarded`.
     decision: str
     player: str | None = None
+    #: As the source marks it; it does not say what it means.
+    is_confirmed: bool | UnsetType = UNSET
 
 
 class MissedPenalty(Timed, frozen=True, kw_only=True, tag="missed_penalty"):
     """A missed penalty during play."""
 
     player: str | None = None
+    #: Why it was missed, in the source's words, such as `Goalkeeper save`.
+    reason: str | UnsetType = UNSET
 
 
 class PeriodEnd(Struct, frozen=True, kw_only=True, tag="period", tag_field="kind"):
@@ -147,30 +156,46 @@ class Outcome(StrEnum):
     ABANDONED = "abandoned"
     CANCELLED = "cancelled"
     WALKOVER = "walkover"
+    #: The source says that the match is over, and shows neither a score nor a winner.
+    UNKNOWN = "unknown"
+
+
+#: What a match ends after if it is awarded without being played.
+AWARDED = "awarded"
 
 
 class FootballResult(Struct, frozen=True, kw_only=True, tag="football_result", tag_field="kind"):
     """The end of a match."""
 
     outcome: Outcome
-    #: `FT`, `AET`, `AP` (penalties), `abandoned`, `cancelled` or `walkover`.
+    #: `FT`, `AET`, `AP` (penalties), `abandoned`, `cancelled`, `walkover`, `awarded` or the source's word.
     after: str
-    #: Goals without the shoot-out; `None` if nothing was played.
+    #: Goals as played, without the shoot-out; `None` if nothing was played.
     home: Count | None = None
     away: Count | None = None
     #: The shoot-out's score; `None` if there was none.
     home_penalties: Count | None = None
     away_penalties: Count | None = None
+    #: The winner, where the outcome does not name one: after a walkover, and of a match that is awarded without an end.
+    winner: Side | UnsetType = UNSET
+    #: The score that a decision off the pitch gave to the match; it replaces the one that was played.
+    awarded: Goals | UnsetType = UNSET
 
     @property
     def text(self) -> str:
         score = f" {self.home}-{self.away}" if self.home is not None and self.away is not None else ""
+        if self.awarded is not UNSET:
+            given = f" {self.awarded.home}-{self.awarded.away}"
+            score = f"{given} (awarded)" if score in ("", given) else f"{given} (awarded, played{score})"
         kicks = f" ({self.home_penalties}-{self.away_penalties})" if self.home_penalties is not None else ""
+        after = "" if self.after == AWARDED else f" {self.after}"
         match self.outcome:
             case Outcome.HOME | Outcome.AWAY:
-                return f"{self.outcome} won{score}{kicks} {self.after}"
+                return f"{self.outcome} won{score}{kicks}{after}"
             case Outcome.DRAW:
-                return f"draw{score}{kicks} {self.after}"
+                return f"draw{score}{kicks}{after}"
+            case Outcome.UNKNOWN:
+                return f"{self.after}, result unknown"
             case _:
                 return f"{self.outcome}{score}"
 
@@ -204,6 +229,57 @@ class PeriodScore(Struct, frozen=True, kw_only=True, rename={"name": "period"}):
     away: Count
 
 
+class StatusDetail(StrEnum):
+    """Why a match is not played as planned; `MatchStatus` does not tell these apart."""
+
+    POSTPONED = "postponed"
+    DELAYED = "delayed"
+    INTERRUPTED = "interrupted"
+    SUSPENDED = "suspended"
+    #: On another day.
+    WILL_CONTINUE = "will_continue"
+    CANCELLED = "cancelled"
+    ABANDONED = "abandoned"
+    WALKOVER = "walkover"
+    RETIRED = "retired"
+
+
+class MatchClock(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The clock of the period in play, as numbers that stay equal while it runs.
+
+    The clock shows `initial_seconds` plus the time since `period_started_at`.
+    """
+
+    period_started_at: datetime
+    initial_seconds: Count
+    #: Where the period ends without added time.
+    max_seconds: Count | None = None
+
+
+class Tie(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The other leg of a tie of two matches."""
+
+    #: Goals of both legs together, by this match's sides.
+    aggregate: Goals | None = None
+    #: The source's id of the first leg.
+    previous_leg: str | None = None
+
+
+class MatchDetails(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Facts about a match that do not change during play; absent if the source does not show them."""
+
+    #: Such as `Quarterfinals`.
+    round_name: str | None = None
+    #: The source's group of tournaments: a country, a continent, `World`.
+    category: str | None = None
+    country: str | None = None
+    #: `men` or `women`.
+    gender: str | None = None
+    venue: str | None = None
+    city: str | None = None
+    referee: str | None = None
+
+
 class FootballBoard(ListingEntry, frozen=True, kw_only=True):
     """The live state of a match, or its entry in a listing."""
 
@@ -218,6 +294,15 @@ class FootballBoard(ListingEntry, frozen=True, kw_only=True):
     tournament: str | None = None
     season: str | None = None
     round: int | None = None
+    details: MatchDetails = MatchDetails()
+    status_detail: StatusDetail | None = None
+    #: `None` unless a period is in play.
+    clock: MatchClock | None = None
+    #: Announced minutes, by the name of the period.
+    added_time: Mapping[str, int] = {}
+    tie: Tie | None = None
+    #: The sides whose event the video referee is checking.
+    var_in_progress: tuple[Side, ...] = ()
 
     @property
     def teams(self) -> tuple[str, ...]:
@@ -261,6 +346,8 @@ class Incidents(Struct, frozen=True, kw_only=True):
     items: tuple[SeenIncident, ...]
     #: Names of the players in the list, by key.
     players: Mapping[str, str] = {}
+    #: Why this list may be altered; empty for a clean one.
+    suspicions: tuple[str, ...] = ()
 
     @property
     def keys(self) -> set[str]:
@@ -290,6 +377,8 @@ class MissingPlayer(Struct, frozen=True, kw_only=True, rename={"kind": "type"}):
     #: The source's number of the reason.
     reason: int | UnsetType = UNSET
     description: str | UnsetType = UNSET
+    #: When the player is expected back, as the source writes it.
+    expected_end: str | UnsetType = UNSET
 
 
 class Squad(Struct, frozen=True, kw_only=True):

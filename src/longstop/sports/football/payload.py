@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from longstop.model.event import Event
 from longstop.model.match import MatchStatus
@@ -19,8 +19,13 @@ from longstop.sports.football.model import (
     FootballTeam,
     Goals,
     Lineups,
+    MatchClock,
+    MatchDetails,
     PeriodScore,
+    Side,
     Statistic,
+    StatusDetail,
+    Tie,
 )
 
 
@@ -37,13 +42,17 @@ class FootballScoreV1(Goals, frozen=True, kw_only=True, omit_defaults=True):
     penalties: Goals | None = None
 
 
-class FootballResultV1(Struct, frozen=True, kw_only=True):
+class FootballResultV1(Struct, frozen=True, kw_only=True, omit_defaults=True):
     outcome: str
     after: str
     text: str
+    #: The side that wins, where the outcome does not say so.
+    winner: Side | UnsetType = UNSET
+    #: The score that was awarded in place of the one that was played.
+    awarded: Goals | UnsetType = UNSET
 
 
-class FootballMetadataV1(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class FootballMetadataV1(MatchDetails, frozen=True, kw_only=True, omit_defaults=True):
     tournament: str | None = None
     season: str | None = None
     round: int | None = None
@@ -60,6 +69,16 @@ class FootballEventV1(Struct, frozen=True, kw_only=True, omit_defaults=True, for
     status: MatchStatus
     #: The source's words for where the match stands.
     headline: str | None = None
+    #: Absent for a match that is played as planned.
+    status_detail: StatusDetail | None = None
+    #: Absent unless a period is in play.
+    clock: MatchClock | None = None
+    #: Announced minutes, by the name of the period.
+    added_time: Mapping[str, int] = {}
+    #: The sides whose event the video referee is checking.
+    var_in_progress: tuple[Side, ...] = ()
+    #: Absent for a match that is not one of two legs.
+    tie: Tie | None = None
     teams: FootballTeamsV1
     #: Absent before the kick-off, and where nothing was played.
     score: FootballScoreV1 | None = None
@@ -103,6 +122,11 @@ def normalise(state: FootballState, board: FootballBoard) -> FootballEventV1:
         title=title_of(board),
         status=status_of(state, board),
         headline=board.headline or None,
+        status_detail=board.status_detail,
+        clock=board.clock,
+        added_time=board.added_time,
+        var_in_progress=board.var_in_progress,
+        tie=board.tie,
         teams=FootballTeamsV1(home=board.home, away=board.away),
         score=_score(board),
         lineups=parts.lineups,
@@ -111,8 +135,13 @@ def normalise(state: FootballState, board: FootballBoard) -> FootballEventV1:
         result=_result(state),
         start_time=board.start_at,
         players=dict(state.players),
-        metadata=FootballMetadataV1(tournament=board.tournament, season=board.season, round=board.round),
+        metadata=_metadata(board),
     )
+
+
+def _metadata(board: FootballBoard) -> FootballMetadataV1:
+    details = {name: getattr(board.details, name) for name in MatchDetails.__struct_fields__}
+    return FootballMetadataV1(tournament=board.tournament, season=board.season, round=board.round, **details)
 
 
 def _score(board: FootballBoard) -> FootballScoreV1 | None:
@@ -127,7 +156,9 @@ def _result(state: FootballState) -> FootballResultV1 | None:
     result = state.result
     if not isinstance(result, FootballResult):
         return None
-    return FootballResultV1(outcome=result.outcome, after=result.after, text=result.text)
+    return FootballResultV1(
+        outcome=result.outcome, after=result.after, text=result.text, winner=result.winner, awarded=result.awarded
+    )
 
 
 def _incident(event: Event) -> dict[str, Any]:

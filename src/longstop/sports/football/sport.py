@@ -252,4 +252,5 @@ def _served(state: FootballState) -> FootballBoard:
         tournament=about.tournament,
         season=about.season,
         round=about.round,
+        details=about,
     )

@@ -13,7 +13,7 @@ from longstop.sources.sofascore.source import SofascoreSource
 from longstop.sports.football.model import FootballDomBoard, Goals
 from longstop_lab.simulator.pages.hostile import redesigned
 from tests.football_site import SOFASCORE_CONFIG
-from tests.rendered_pages import sofascore_page
+from tests.rendered_pages import sofascore_page, sofascore_site_page
 from tests.unit.sources.pruning import each_without_two, pruned
 
 
@@ -74,6 +74,15 @@ def test_the_words_for_where_a_match_stands_are_understood_in_either_design(
     assert read_rendered("77", design(sofascore_page(status=said))).status is status
 
 
+def test_the_marks_of_the_real_site_are_read_first() -> None:
+    board = read_rendered("77", sofascore_site_page(2, 13, "Finished"))
+
+    assert board.score == Goals(home=2, away=13)
+    assert (board.home.name, board.away.name) == ("Fennick FC", "Port Élan United")
+    assert (board.status, board.headline) == (MatchStatus.COMPLETED, "Finished")
+    assert not any(board.selectors.values())
+
+
 @pytest.mark.req("FR-019")
 def test_a_redesigned_page_is_read_by_later_selectors() -> None:
     before, after = (read_rendered("77", page) for page in (sofascore_page(), redesigned(sofascore_page())))
@@ -101,7 +110,14 @@ def test_a_page_without_a_score_or_status_is_another_layout(page: bytes) -> None
 
 @pytest.mark.req("FR-019")
 @pytest.mark.parametrize("design", [bytes, redesigned])
-@pytest.mark.parametrize("page", [sofascore_page("3 : 1", "Halftime"), sofascore_page("- : -", "Not started")])
+@pytest.mark.parametrize(
+    "page",
+    [
+        sofascore_page("3 : 1", "Halftime"),
+        sofascore_page("- : -", "Not started"),
+        sofascore_site_page(3, 1, "Halftime"),
+    ],
+)
 def test_whichever_two_elements_are_missing_no_number_is_wrong(page: bytes, design: type[bytes]) -> None:
     whole = design(page)
     expected = shown(read_rendered("77", whole))

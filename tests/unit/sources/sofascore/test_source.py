@@ -37,6 +37,8 @@ from longstop.sports.football.model import (
     Incidents,
     Kick,
     Lineups,
+    MatchClock,
+    MatchDetails,
     MissedPenalty,
     Outcome,
     PeriodEnd,
@@ -45,6 +47,7 @@ from longstop.sports.football.model import (
     Statistic,
     Statistics,
     Substitution,
+    Tie,
     VarDecision,
 )
 from tests.builders import NOW, body
@@ -187,11 +190,14 @@ def test_without_a_displayed_score_the_kicks_are_taken_off_the_current_one() -> 
     [
         ("Not started", MatchStatus.UPCOMING),
         ("Postponed", MatchStatus.UPCOMING),
+        ("Start delayed", MatchStatus.UPCOMING),
         ("1st half", MatchStatus.LIVE),
         ("Started", MatchStatus.LIVE),
         ("Halftime", MatchStatus.BREAK),
         ("Awaiting extra time", MatchStatus.BREAK),
         ("Interrupted", MatchStatus.BREAK),
+        ("Suspended", MatchStatus.BREAK),
+        ("Will continue", MatchStatus.BREAK),
         ("Ended", MatchStatus.COMPLETED),
         ("Canceled", MatchStatus.COMPLETED),
     ],
@@ -231,14 +237,311 @@ def test_a_finished_match_without_a_winner_is_read_by_its_score() -> None:
     assert [result and result.outcome for result in results] == [Outcome.HOME, Outcome.AWAY, Outcome.DRAW]
 
 
-def test_a_finished_match_with_neither_winner_nor_score_is_another_layout() -> None:
-    with pytest.raises(LayoutChanged):
-        board_of(event("Ended", {}, {}))
+def test_a_finished_match_with_neither_winner_nor_score_is_over_and_its_result_unknown() -> None:
+    found = board_of(event("Ended", {}, {}))
+
+    assert (found.status, found.score) == (MatchStatus.COMPLETED, None)
+    assert found.result == FootballResult(outcome=Outcome.UNKNOWN, after="FT")
+    assert found.result.text == "FT, result unknown"
 
 
 @pytest.mark.parametrize("name", [name for name, (_, kind) in STATUSES.items() if kind not in ("finished", "canceled")])
 def test_what_is_not_over_has_no_result(name: str) -> None:
     assert board_of(event(name, 1, 0)).result is None
+
+
+# --- scores that need the status to be read --------------------------------------------------------------------------
+
+
+@pytest.mark.req("FLD-3")
+@pytest.mark.parametrize("name", ["Not started", "Postponed", "Start delayed"])
+def test_nil_nil_before_the_kick_off_is_no_score(name: str) -> None:
+    nil = {"current": 0, "display": 0, "period1": 0}
+
+    found = board_of(event(name, nil, nil))
+
+    assert (found.score, found.periods, found.result) == (None, (), None)
+
+
+def test_a_displayed_score_below_zero_is_replaced_by_that_of_normal_and_extra_time() -> None:
+    home = {"current": 1, "display": -2, "normaltime": 1, "overtime": 1, "penalties": 3}
+    away = {"current": 2, "display": -2, "normaltime": 2, "extra1": 0, "extra2": 0, "penalties": 4}
+
+    found = board_of(event("AP", home, away, winnerCode=2))
+
+    assert (found.score, found.penalties) == (Goals(home=2, away=2), Goals(home=3, away=4))
+
+
+def test_a_half_with_goals_below_zero_is_unknown_and_hides_no_other() -> None:
+    home = {"current": 0, "display": 0, "period1": 1, "period2": -1, "normaltime": 0}
+
+    found = board_of(event("2nd half", home, {"current": 0, "display": 0, "period1": 0, "period2": 0}))
+
+    assert found.score == Goals(home=0, away=0)
+    assert found.periods == (PeriodScore(name="period1", home=1, away=0),)
+
+
+def test_a_shoot_out_under_way_is_taken_out_of_the_displayed_score() -> None:
+    home, away = ({"current": shown, "display": shown, "normaltime": 1} for shown in (3, 4))
+
+    found = board_of(event("Penalties", home, away))
+
+    assert (found.score, found.penalties) == (Goals(home=1, away=1), Goals(home=2, away=3))
+    assert found.suspicions == ()
+
+
+def test_penalties_of_one_side_outside_a_shoot_out_hide_no_goal() -> None:
+    home = {"current": 1, "display": 0, "normaltime": 1, "penalties": 1}
+
+    found = board_of(event("2nd half", home, 0))
+
+    assert (found.score, found.penalties, found.suspicions) == (Goals(home=1, away=0), None, ())
+
+
+@pytest.mark.parametrize(
+    ("named", "kicks", "outcome"),
+    [
+        ({"winnerCode": 3, "aggregatedWinnerCode": 1}, (4, 5), Outcome.HOME),
+        ({"winnerCode": 3, "aggregatedWinnerCode": 3}, (4, 5), Outcome.AWAY),
+        ({"winnerCode": 3, "aggregatedWinnerCode": "?"}, (5, 4), Outcome.HOME),
+        ({"winnerCode": 2}, (5, 4), Outcome.AWAY),
+        ({}, (5, 4), Outcome.HOME),
+        ({"winnerCode": 3}, (0, 0), Outcome.UNKNOWN),
+    ],
+)
+def test_after_penalties_there_is_a_winner(named: dict[str, Any], kicks: tuple[int, int], outcome: Outcome) -> None:
+    home, away = ({"current": 1 + each, "display": 1, "normaltime": 1, "penalties": each} for each in kicks)
+
+    result = board_of(event("AP", home, away, **named)).result
+
+    assert result is not None
+    assert (result.outcome, result.home, result.away) == (outcome, 1, 1)
+
+
+def test_after_penalties_the_current_score_has_the_kicks_that_are_not_listed_yet() -> None:
+    home, away = ({"current": current, "display": 1, "normaltime": 1, "penalties": None} for current in (4, 6))
+
+    found = board_of(event("AP", home, away, winnerCode=3))
+
+    assert found.penalties == Goals(home=3, away=5)
+    assert found.result is not None
+    assert found.result.outcome is Outcome.AWAY
+
+
+def test_a_draw_on_the_way_to_a_won_tie_is_a_draw() -> None:
+    result = board_of(event("Ended", 1, 1, winnerCode=3, aggregatedWinnerCode=1)).result
+
+    assert result is not None
+    assert result.outcome is Outcome.DRAW
+
+
+@pytest.mark.parametrize(
+    ("home", "away", "played"),
+    [
+        (
+            {"current": 1, "display": 0, "period1": 1, "period2": 0, "normaltime": 0},
+            {"current": 0, "display": 3},
+            Goals(home=1, away=0),
+        ),
+        ({"current": 0, "display": 0, "period1": 0}, {"current": 3, "display": 3, "period1": 1}, Goals(home=0, away=1)),
+        ({"current": 0, "display": 0}, {"current": 3, "display": 3}, Goals(home=0, away=3)),
+    ],
+    ids=["current", "halves", "nothing else"],
+)
+def test_an_awarded_match_keeps_the_played_and_the_awarded_score(
+    home: dict[str, int], away: dict[str, int], played: Goals
+) -> None:
+    found = board_of(event("Ended", home, away, winnerCode=2, isAwarded=True))
+
+    assert found.result is not None
+    assert (found.score, found.result.awarded, found.suspicions) == (played, Goals(home=0, away=3), ())
+    assert (found.result.outcome, found.result.winner) == (Outcome.AWAY, UNSET)
+
+
+def test_an_award_is_told_with_what_was_played() -> None:
+    awarded = Goals(home=0, away=3)
+    played = FootballResult(outcome=Outcome.AWAY, after="FT", home=1, away=0, awarded=awarded)
+
+    assert played.text == "away won 0-3 (awarded, played 1-0) FT"
+    assert FootballResult(outcome=Outcome.WALKOVER, after="walkover", awarded=awarded).text == "walkover 0-3 (awarded)"
+
+
+def test_a_postponed_match_that_was_awarded_has_a_result_and_was_not_played() -> None:
+    found = board_of(event("Postponed", 0, 3, winnerCode=2, isAwarded=True))
+
+    assert (found.status, found.score) == (MatchStatus.UPCOMING, None)
+    assert found.result == FootballResult(outcome=Outcome.AWAY, after="awarded", awarded=Goals(home=0, away=3))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "winner"),
+    [
+        ("Walkover", {"winnerCode": 2}, Side.AWAY),
+        ("Walkover", {"isAwarded": True}, Side.AWAY),
+        ("Abandoned", {"winnerCode": 2, "isAwarded": True}, Side.AWAY),
+        ("Abandoned", {}, UNSET),
+        ("Canceled", {"isAwarded": True}, Side.AWAY),
+    ],
+)
+def test_a_match_that_was_not_played_to_its_end_names_its_winner_if_it_has_one(
+    name: str, changes: dict[str, Any], winner: object
+) -> None:
+    result = board_of(event(name, 0, 3, **changes)).result
+
+    assert result is not None
+    assert result.winner == winner
+
+
+def test_each_way_not_to_play_as_planned_is_told_apart() -> None:
+    names = (
+        "Postponed", "Start delayed", "Interrupted", "Suspended", "Will continue", "Canceled", "Abandoned",
+        "Walkover", "Retired", "1st half", "Ended",
+    )  # fmt: skip
+    found = [board_of(event(name, 1, 0)).status_detail for name in names]
+
+    assert found == [
+        "postponed", "delayed", "interrupted", "suspended", "will_continue", "cancelled", "abandoned",
+        "walkover", "retired", None, None,
+    ]  # fmt: skip
+
+
+# --- altered answers -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("home", "away", "suspicions"),
+    [
+        ({"current": 2, "display": 3}, 0, ("the home score is 2 and is displayed as 3, without penalties",)),
+        (0, {"current": 1, "display": -1}, ("the away score is 1 and is displayed as -1, without penalties",)),
+        (
+            {"current": 2, "display": 2, "period1": 2, "period2": 1, "normaltime": 2},
+            0,
+            ("the home goals of both halves add up to 3, but normal time has 2",),
+        ),
+        ({"current": 2, "display": 2, "period1": 2, "normaltime": 1}, 0, ()),
+        ({"current": 6, "display": 1, "normaltime": 1, "penalties": 5}, {"current": 1, "display": 1}, ()),
+    ],
+)
+def test_numbers_that_contradict_each_other_make_an_event_suspect_and_it_is_read(
+    home: Any, away: Any, suspicions: tuple[str, ...]
+) -> None:
+    found = board_of(event("Ended", home, away, winnerCode=1))
+
+    assert found.suspicions == suspicions
+    assert found.result is not None
+
+
+def test_a_suspicion_is_no_part_of_the_fingerprint() -> None:
+    clean, suspect = ({"current": 1, "display": 1, "period1": 1, "period2": each, "normaltime": 1} for each in (0, 1))
+
+    boards = [board_of(event("Ended", home, 0, winnerCode=1)) for home in (clean, suspect)]
+
+    assert [bool(board.suspicions) for board in boards] == [False, True]
+    assert boards[0].fingerprint == boards[1].fingerprint
+
+
+@pytest.mark.parametrize(
+    ("altered", "reason"),
+    [
+        (goal(1, 1, 0, is_home=False), "goal 1 is of the away side, but raises the other side's score, to 1-0"),
+        (goal(1, 1, 0, time=-4), "goal 1 is in minute -4"),
+        ({**goal(1, 1, 0, time=45), "addedTime": -2}, "goal 1 has -2 minutes of added time"),
+        (card(1, time=-4), "card 1 is in minute -4"),
+        (period("HT", 0, 0, 35), "period is in minute 35, in which no period ends"),
+        (period("HT", 0, 0, -1), "period is in minute -1"),
+        (
+            {"incidentType": "injuryTime", "length": 3, "time": 97},
+            "injuryTime is in minute 97, in which no period ends",
+        ),
+    ],
+)
+def test_incidents_that_no_clean_list_has_make_it_suspect_and_it_is_read(altered: dict[str, Any], reason: str) -> None:
+    found = incidents_of(card(9), altered)
+
+    assert reason in found.suspicions
+    assert len(found.items) == (1 if altered["incidentType"] == "injuryTime" else 2)
+
+
+def test_a_clean_list_is_not_suspect() -> None:
+    found = incidents_of(
+        goal(1, 1, 0),
+        goal(2, 1, 1, is_home=True, how="ownGoal"),
+        goal(3, 3, 1, is_home=True),
+        card(4, time=-5),
+        {"incidentType": "injuryTime", "length": 3, "time": 45},
+        period("HT", 3, 1, 45),
+        period("FT", 3, 1, 71, is_live=True),
+        period("PEN", 4, 3, 999),
+    )
+
+    assert found.suspicions == ()
+
+
+# --- what else an event shows ----------------------------------------------------------------------------------------
+
+
+def test_details_clock_added_time_tie_and_checks_are_read_where_they_are_shown() -> None:
+    started = int(NOW.timestamp())
+    shown = event(
+        "2nd half",
+        {"current": 1, "display": 1, "aggregated": 3},
+        {"current": 0, "display": 0, "aggregated": 2},
+        homeTeam={"id": 1, "name": "Fennick FC", "gender": "F"},
+        awayTeam={"id": 2, "name": "Port Élan United", "gender": "F"},
+        tournament={"name": "Premier League", "category": {"name": "Ruritania", "country": {"name": "Ruritania"}}},
+        roundInfo={"round": 27, "name": "Quarterfinals"},
+        venue={"name": "The Quay", "city": {"name": "Port Élan"}},
+        referee={"name": "A. Whistle", "games": 370},
+        statusTime={"initial": 2700, "max": 5400, "timestamp": started, "extra": 540},
+        time={"injuryTime1": 4, "injuryTime2": 6, "currentPeriodStartTimestamp": started},
+        previousLegEventId=70,
+        varInProgress={"homeTeam": False, "awayTeam": True},
+    )
+
+    found = board_of(shown)
+
+    assert found.details == MatchDetails(
+        round_name="Quarterfinals",
+        category="Ruritania",
+        country="Ruritania",
+        gender="women",
+        venue="The Quay",
+        city="Port Élan",
+        referee="A. Whistle",
+    )
+    assert found.clock == MatchClock(period_started_at=NOW, initial_seconds=2700, max_seconds=5400)
+    assert found.added_time == {"period1": 4, "period2": 6}
+    assert found.tie == Tie(aggregate=Goals(home=3, away=2), previous_leg="70")
+    assert found.var_in_progress == (Side.AWAY,)
+
+
+def test_what_an_event_does_not_show_or_shows_otherwise_is_absent() -> None:
+    odd: dict[str, Any] = dict.fromkeys(
+        ("venue", "referee", "statusTime", "time", "varInProgress", "previousLegEventId"), "odd"
+    )
+
+    odder: dict[str, Any] = {**{name: {"name": 5} for name in odd}, "previousLegEventId": 77}
+
+    for shown in (event(), event(**odd), event(**odder)):
+        found = board_of(shown)
+        assert (found.details, found.clock, found.added_time) == (MatchDetails(), None, {})
+        assert (found.tie, found.var_in_progress, found.status_detail) == (None, (), None)
+
+
+def test_the_clock_stands_outside_play() -> None:
+    running = {"initial": 2700, "timestamp": int(NOW.timestamp())}
+
+    assert board_of(event("Halftime", statusTime=running)).clock is None
+
+
+def test_drift_does_not_change_the_digest_and_news_does() -> None:
+    def digest(**changes: Any) -> bytes:
+        return SOURCE.digest(LIVE, body({"event": event(referee={"name": "A. Whistle", "games": 1}, **changes)}))
+
+    plain = digest()
+
+    assert digest(changes={"changeTimestamp": 5}, tournament={"name": "Harbour League", "userCount": 9}) == plain
+    assert plain not in {digest(awayRedCards=1), digest(varInProgress={"homeTeam": True}), digest(venue={"name": "X"})}
 
 
 def test_an_event_of_another_match_is_refused() -> None:
@@ -251,7 +554,14 @@ def test_drift_does_not_change_the_fingerprint_and_news_does() -> None:
 
     drifting = event(changes={"changeTimestamp": 5}, homeTeam={"id": 1, "name": "Fennick FC", "userCount": 77})
     assert board_of(drifting).fingerprint == plain
-    news = (event(home=1), event("Halftime"), event(awayRedCards=1), event(startTimestamp=9), event(winnerCode=3))
+    news = (
+        event(home=1),
+        event("Halftime"),
+        event(awayRedCards=1),
+        event(startTimestamp=9),
+        event(winnerCode=3),
+        event(isAwarded=True),
+    )
     assert plain not in {board_of(shown).fingerprint for shown in news}
 
 
@@ -290,15 +600,15 @@ def test_incidents_are_read_oldest_first_each_with_its_side() -> None:
     assert isinstance(found, Incidents)
     assert [(item.source_event_id, item.side, item.content) for item in found.items] == [
         ("118000010", Side.HOME, Goal(minute=10, scorer="11", how=GoalKind.REGULAR, home=1, away=0)),
-        ("118000020", Side.HOME, Card(minute=20, player="12", card=CardKind.YELLOW)),
-        ("118000030", Side.HOME, Card(minute=45, added=1, player="12", card=CardKind.SECOND_YELLOW)),
+        ("118000020", Side.HOME, Card(minute=20, player="12", card=CardKind.YELLOW, reason="Foul")),
+        ("118000030", Side.HOME, Card(minute=45, added=1, player="12", card=CardKind.SECOND_YELLOW, reason="Foul")),
         ("period-HT", None, PeriodEnd(period="HT", minute=45, added=2, home=1, away=0)),
         ("118000040", Side.HOME, Substitution(minute=46, player_in="31", player_out="13", is_injury=True)),
         ("118000050", Side.AWAY, Goal(minute=50, scorer="14", how=GoalKind.OWN_GOAL, home=1, away=1)),
         ("118000060", Side.HOME, Goal(minute=55, scorer="15", assist="16", how=GoalKind.PENALTY, home=2, away=1)),
-        ("679006", Side.HOME, VarDecision(minute=55, decision="goal awarded", player="11")),
-        ("118000070", Side.AWAY, MissedPenalty(minute=60, player="41")),
-        ("118000080", Side.HOME, Card(minute=None, player="12", card=CardKind.YELLOW)),
+        ("679006", Side.HOME, VarDecision(minute=55, decision="goal awarded", player="11", is_confirmed=True)),
+        ("118000070", Side.AWAY, MissedPenalty(minute=60, player="41", reason="Goalkeeper save")),
+        ("118000080", Side.HOME, Card(minute=None, player="12", card=CardKind.YELLOW, reason="Foul")),
     ]
     assert found.players["15"] == "Player 15"
 
@@ -363,6 +673,24 @@ def test_added_time_that_means_nothing_is_none() -> None:
     assert found.content.added is None
 
 
+def test_the_reason_of_a_card_and_of_a_miss_and_what_became_of_a_decision_are_kept() -> None:
+    clock = {"time": 20, "isHome": True}
+    found = incidents_of(
+        {**card(1), "reason": "Argument", "rescinded": True},
+        {**clock, "incidentType": "varDecision", "id": 2, "incidentClass": "penaltyAwarded", "confirmed": False},
+        {**clock, "incidentType": "inGamePenalty", "id": 3, "incidentClass": "missed", "reason": "goalkeeperSave"},
+        {**card(4), "reason": 7, "rescinded": "odd"},
+    )
+
+    assert [item.content for item in found.items] == [
+        Card(minute=20, player="12", card=CardKind.YELLOW, reason="Argument", is_rescinded=True),
+        VarDecision(minute=20, decision="penalty awarded", is_confirmed=False),
+        MissedPenalty(minute=20, reason="goalkeeperSave"),
+        Card(minute=20, player="12", card=CardKind.YELLOW),
+    ]
+    assert b"reason" not in msgspec.json.encode(found.items[3].content)
+
+
 def test_a_card_for_another_process_who_does_not_play_names_no_one() -> None:
     shown = card(1)
     del shown["player"]
@@ -394,6 +722,21 @@ def test_line_ups_keep_apart_what_is_absent_null_and_zero() -> None:
         ("doubtful", 0, "Muscle Injury"),
     ]
     assert found.away.missing is UNSET
+
+
+def test_when_a_missing_player_is_expected_back_is_kept_if_it_is_a_text() -> None:
+    dates: tuple[dict[str, Any], ...] = (
+        {"expectedEndDate": "2026-06-20T00:00:00+00:00"},
+        {"expectedEndDate": 5},
+        {},
+    )
+    missing = [{"player": player(60 + nth), "type": "missing", **date} for nth, date in enumerate(dates)]
+
+    found = lineups_of({"confirmed": True, "home": squad(11, missingPlayers=missing)}).home
+
+    assert found is not None
+    assert found.missing is not UNSET
+    assert [each.expected_end for each in found.missing] == ["2026-06-20T00:00:00+00:00", UNSET, UNSET]
 
 
 def test_line_ups_that_no_one_knows_yet_have_no_sides() -> None:
@@ -432,6 +775,14 @@ def test_html_in_place_of_data_is_malformed_or_a_challenge(ask: Query) -> None:
         read_body(SOURCE, ask, b"<html><body>Welcome</body></html>")
     with pytest.raises(SourceChallenged):
         read_body(SOURCE, ask, b"<html><title>Just a moment...</title></html>")
+
+
+@pytest.mark.parametrize("ask", PAGE_OF, ids=lambda ask: ask.resource)
+def test_an_error_in_place_of_data_is_a_challenge_if_it_says_so(ask: Query) -> None:
+    with pytest.raises(SourceChallenged):
+        read_body(SOURCE, ask, body({"error": {"code": 403, "reason": "challenge"}}))
+    with pytest.raises(LayoutChanged):
+        read_body(SOURCE, ask, body({"error": {"code": 403, "reason": "Forbidden"}}))
 
 
 @given(

@@ -195,3 +195,16 @@ async def test_a_refusal_does_not_lead_to_the_rendered_page(polling: Browsing) -
         await polling.poll()
 
     assert not any(request.is_rendered for request in polling.fetcher.requests)
+
+
+async def test_what_does_not_change_during_play_is_kept_while_the_page_is_read(polling: Browsing) -> None:
+    polling.pages.event = event("1st half", 1, 0, referee={"name": "A. Whistle"}, roundInfo={"name": "Final"})
+    await polling.poll()
+    known = polling.payload()["metadata"]
+    polling.pages.event = BROKEN
+
+    await polling.poll(4)
+
+    assert polling.score() == (2, 1)
+    assert polling.payload()["metadata"] == known
+    assert (known["referee"], known["round_name"]) == ("A. Whistle", "Final")
