@@ -147,6 +147,7 @@ class SourceRuntime:
             rules=watch_rules(self._settings),
             precedence=self.config.precedence_weight,
             former=runtime.former,
+            pauses=self._pauses,
         )
         return Scheduler(
             name,

@@ -17,6 +17,8 @@ class PauseKind(StrEnum):
     TARGET_CIRCUIT = "target_circuit"
     #: The circuit of the whole source is open.
     SOURCE_CIRCUIT = "source_circuit"
+    #: The circuit of a match is open.
+    MATCH_CIRCUIT = "match_circuit"
     #: One kind of page cannot be parsed.
     LAYOUT = "layout"
 
@@ -26,7 +28,7 @@ class RequestPause(Struct, frozen=True, kw_only=True):
 
     source: str
     kind: PauseKind
-    #: What is paused: a source, a host or a resource.
+    #: What is paused: a source, a host, a match or a resource.
     subject: str
     #: The end on both clocks; the monotonic one is valid within its boot only.
     until: datetime
@@ -45,7 +47,7 @@ class RequestPause(Struct, frozen=True, kw_only=True):
 
 
 class FormerPause(Struct, frozen=True, kw_only=True):
-    """What is left of a pause that an earlier run began."""
+    """What is left of a stored pause, for a breaker that is new."""
 
     kind: PauseKind
     subject: str
@@ -61,7 +63,8 @@ class SourcePauses(Protocol):
     """The pauses of one source: what an earlier run left, and where new ones are stored. No call waits for a disk."""
 
     @property
-    def former(self) -> Sequence[FormerPause]: ...
+    def former(self) -> Sequence[FormerPause]:
+        """Return what is left of the stored pauses now."""
 
     def begin(self, kind: PauseKind, subject: str, seconds: float, reason: str) -> None:
         """Store a pause; it replaces that of the same subject."""

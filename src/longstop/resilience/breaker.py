@@ -166,7 +166,7 @@ class Transition(Struct, frozen=True, kw_only=True):
         """Return the reason, with the failure that caused it if that is known."""
         return f"{self.reason}, the last: {last}" if last else self.reason
 
-    def store(self, pauses: SourcePauses, kind: PauseKind, last: str) -> None:
+    def store(self, pauses: SourcePauses, kind: PauseKind, last: str = "") -> None:
         """Store the pause that begins or ends."""
         match self.to:
             case BreakerState.OPEN:

@@ -63,7 +63,18 @@ class StoredPauses:
         return self._flusher.running(bus)
 
     def of(self, source: str) -> "PausesOfSource":
-        return PausesOfSource(self, source, self._former(source))
+        return PausesOfSource(self, source)
+
+    def former(self, source: str) -> tuple[FormerPause, ...]:
+        if self._is_unreadable:
+            return (FormerPause(kind=PauseKind.SOURCE_CIRCUIT, subject=source, seconds=0.0, reason=UNREADABLE),)
+        return tuple(
+            FormerPause(
+                kind=each.kind, subject=each.subject, seconds=max(0.0, self._seconds_left(each)), reason=each.reason
+            )
+            for each in self._pauses.values()
+            if each.source == source
+        )
 
     def put(self, source: str, kind: PauseKind, subject: str, seconds: float, reason: str) -> None:
         now = Moment.of(self._clock)
@@ -89,17 +100,6 @@ class StoredPauses:
         if is_known or self._is_unreadable:
             self._write()
 
-    def _former(self, source: str) -> tuple[FormerPause, ...]:
-        if self._is_unreadable:
-            return (FormerPause(kind=PauseKind.SOURCE_CIRCUIT, subject=source, seconds=0.0, reason=UNREADABLE),)
-        return tuple(
-            FormerPause(
-                kind=each.kind, subject=each.subject, seconds=max(0.0, self._seconds_left(each)), reason=each.reason
-            )
-            for each in self._pauses.values()
-            if each.source == source
-        )
-
     def _is_kept(self, pause: RequestPause) -> bool:
         """Return whether a stored pause still matters: a circuit also after its time, until probes close it."""
         is_circuit = pause.kind is not PauseKind.RETRY_AFTER
@@ -121,6 +121,7 @@ class StoredPauses:
             return False
         # Set first: a change during the write needs another one.
         self._is_written = True
+        self._pauses = {key: each for key, each in self._pauses.items() if self._is_kept(each)}
         try:
             await self._store.replace(tuple(self._pauses.values()))
         except BaseException:
@@ -133,10 +134,13 @@ class StoredPauses:
 class PausesOfSource:
     """The pauses of one source."""
 
-    def __init__(self, stored: StoredPauses, source: str, former: Sequence[FormerPause]) -> None:
+    def __init__(self, stored: StoredPauses, source: str) -> None:
         self._stored = stored
         self._source = source
-        self.former = former
+
+    @property
+    def former(self) -> Sequence[FormerPause]:
+        return self._stored.former(self._source)
 
     def begin(self, kind: PauseKind, subject: str, seconds: float, reason: str) -> None:
         self._stored.put(self._source, kind, subject, seconds, reason)

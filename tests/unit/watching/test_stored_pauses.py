@@ -66,6 +66,7 @@ def test_retry_after_is_over_when_its_time_is_and_a_circuit_waits_for_probes() -
     assert {each.kind: each.seconds for each in former(store, clock)} == {
         PauseKind.TARGET_CIRCUIT: 0.0,
         PauseKind.SOURCE_CIRCUIT: 0.0,
+        PauseKind.MATCH_CIRCUIT: 0.0,
         PauseKind.LAYOUT: 0.0,
     }
 
@@ -126,6 +127,23 @@ def test_a_pause_is_written_at_once_cut_short_and_removed() -> None:
 
     assert run_virtual(run()) == [[900.0], [0.01], [0.01], []]
     assert store.writes == 3
+
+
+def test_what_is_over_is_removed_with_the_next_write() -> None:
+    store = MemoryPauses()
+
+    async def run() -> None:
+        pauses = StoredPauses(store, clock=VirtualClock(), boot=lambda: "boot 1")
+        async with pauses.writing(Bus()):
+            crex = pauses.of("crex")
+            crex.begin(PauseKind.RETRY_AFTER, "crex", 30.0, REASON)
+            crex.begin(PauseKind.MATCH_CIRCUIT, "crex_M1", 300.0, REASON)
+            await asyncio.sleep(300 + FORGET_AFTER_SECONDS)
+            crex.begin(PauseKind.MATCH_CIRCUIT, "crex_M2", 300.0, REASON)
+
+    run_virtual(run())
+
+    assert [each.subject for each in store.pauses] == ["crex_M2"]
 
 
 def test_an_orderly_stop_writes_what_is_left() -> None:
