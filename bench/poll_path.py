@@ -45,6 +45,7 @@ from longstop.storage.sqlite.operations_tables import (
 from longstop.supervision.memory_for_new_matches import MemoryCheck
 from longstop.telemetry.bus import Bus
 from longstop.watching.poll_dispatcher import Dispatcher
+from longstop.watching.stored_pauses import StoredPauses
 from longstop_lab.simulator.cricket.script import PublishBall, Script
 from longstop_lab.simulator.cricket.world import plan_world
 from longstop_lab.simulator.service import RunningSimulator, SimulatorOptions, running_simulator
@@ -179,13 +180,15 @@ async def _scraping(settings: Settings) -> AsyncIterator[None]:
     store = await SqliteMatchStore.open(directory.matches_db)
     browsers = BrowserPool(PoolPlan(registry=directory.path / "browsers.json", node=directory.node_id), bus)
     hot = SqliteHotWriter(directory.hot_db, on_failure=_fail)
+    ops = open_operations(directory.ops_db, clock)
     runtime = Runtime(
         settings=settings,
         clock=clock,
         bus=bus,
         matches=LiveMatches(store, directory.node_id),
         hot=hot,
-        ops=open_operations(directory.ops_db, clock),
+        ops=ops,
+        pauses=StoredPauses(ops.pauses, clock=clock),
         browsers=browsers,
         dispatcher=Dispatcher(clock=clock, bus=bus, cap=settings.scraper.fetching.concurrency_cap),
         pages=ErrorPages(directory.storage / "error_pages"),
@@ -195,7 +198,7 @@ async def _scraping(settings: Settings) -> AsyncIterator[None]:
         aclosing(store),
         aclosing(browsers),
         aclosing(hot),
-        aclosing(runtime.ops),
+        aclosing(ops),
         AsyncExitStack() as stack,
     ):
         made = [SourceRuntime(config, runtime) for config in enabled_sources(settings.sources)]

@@ -1,6 +1,7 @@
-"""A store, a hot view and a sink in memory: they keep what they are given and show it to the test."""
+"""A store, a hot view, a sink and pauses in memory: they keep what they are given and show it to the test."""
 
-from collections.abc import Collection
+import asyncio
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 import msgspec
@@ -9,6 +10,7 @@ from longstop.errors import EpochLost, LongstopError, StorageError
 from longstop.model.data_finding import Finding
 from longstop.model.event import EventKey, StoredEvent
 from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase, move
+from longstop.model.request_pause import RequestPause
 from longstop.model.scraper_report import NodeBeat
 from longstop.model.snapshot import Snapshot
 from longstop.model.source_queries_and_answers import Keys
@@ -195,3 +197,31 @@ class MemorySink:
 
     def named(self, name: str) -> list[Telemetry]:
         return [event for event in self.events if event.name == name]
+
+
+class MemoryPauses:
+    """A `PauseStore` in memory that may fail or hang."""
+
+    def __init__(self, *pauses: RequestPause) -> None:
+        self.pauses = list(pauses)
+        self.failure: Exception | None = None
+        self.is_hung = False
+        self.writes = 0
+
+    async def read(self) -> list[RequestPause]:
+        await self._reach()
+        return list(self.pauses)
+
+    async def replace(self, pauses: Iterable[RequestPause]) -> None:
+        await self._reach()
+        self.writes += 1
+        self.pauses = list(pauses)
+
+    async def aclose(self) -> None:
+        pass
+
+    async def _reach(self) -> None:
+        if self.is_hung:
+            await asyncio.Event().wait()
+        if self.failure is not None:
+            raise self.failure

@@ -22,6 +22,7 @@ from longstop.storage.base import (
     MatchReader,
     MatchStore,
     MatchUpdate,
+    PauseStore,
     SnapshotDraft,
 )
 from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter
@@ -31,6 +32,7 @@ from longstop.storage.sqlite.operations_tables import (
     SqliteCommands,
     SqliteErrors,
     SqliteHealthLog,
+    SqlitePauses,
 )
 
 NOW = datetime(2026, 3, 7, 14, 0, 0, 123_000, tzinfo=UTC)
@@ -63,6 +65,8 @@ class OpsBackend(Protocol):
     def open_commands(self, clock: Clock, boot: str | None = "this boot") -> CommandStore: ...
 
     def open_health_log(self) -> HealthLogStore: ...
+
+    def open_pauses(self) -> PauseStore: ...
 
 
 class SqliteFiles:
@@ -122,6 +126,9 @@ class SqliteOps:
 
     def open_health_log(self) -> HealthLogStore:
         return SqliteHealthLog(self.path)
+
+    def open_pauses(self) -> PauseStore:
+        return SqlitePauses(self.path)
 
 
 #: A second implementation joins its suite here.

@@ -1,4 +1,4 @@
-"""What the operations tables must do, whatever they are made of: errors, audit, commands, health log."""
+"""What the operations tables must do, whatever they are made of: errors, audit, commands, health log, pauses."""
 
 import asyncio
 from collections import Counter
@@ -22,6 +22,7 @@ from longstop.model.command_and_standing_order import (
 )
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, ErrorType, Resolution, ResolutionMethod
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
+from longstop.model.request_pause import PauseKind, RequestPause
 from longstop.storage.base import (
     COMMANDS_KEPT,
     KEEP_FOR,
@@ -650,3 +651,32 @@ async def test_the_history_is_that_of_one_match_or_of_all_since_a_moment(health_
     assert newest == [row(20)]
     assert by_number == by_ref == list(reversed(of_match))
     assert other == []
+
+
+# --- pauses of requests -----------------------------------------------------------------------------------------------
+
+
+def pause(subject: str, boot: str | None = "this boot") -> RequestPause:
+    return RequestPause(
+        source="crex",
+        kind=PauseKind.TARGET_CIRCUIT,
+        subject=subject,
+        until=NOW,
+        until_monotonic=12.5,
+        boot=boot,
+        reason="5 failures in a row – “all”",
+    )
+
+
+async def test_pauses_are_those_that_were_stored_last_and_outlive_their_writer(ops: OpsBackend) -> None:
+    first, second = ops.open_pauses(), ops.open_pauses()
+    before = await first.read()
+    await first.replace([pause("crex.com"), pause("api.crex.com")])
+    await first.replace([pause("crex.com", boot=None), pause("cdn.crex.com")])
+    await first.aclose()
+
+    after = await second.read()
+    await second.aclose()
+
+    assert before == []
+    assert sorted(after, key=lambda each: each.subject) == [pause("cdn.crex.com"), pause("crex.com", boot=None)]

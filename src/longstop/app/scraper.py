@@ -27,6 +27,7 @@ from longstop.telemetry.metrics_server import metrics_tasks
 from longstop.watching.commands import CommandLoop
 from longstop.watching.poll_dispatcher import Dispatcher
 from longstop.watching.source_scheduler import Scheduler
+from longstop.watching.stored_pauses import StoredPauses
 
 
 async def run_scraper(settings: Settings) -> None:
@@ -37,6 +38,7 @@ async def run_scraper(settings: Settings) -> None:
     ops = open_operations(directory.ops_db, clock)
     sinks = ScraperSinks(settings, directory, ops, clock)
     bus = make_bus("scraper", settings, clock, *sinks.all)
+    pauses = StoredPauses(ops.pauses, clock=clock)
     with directory.lock(), process_lifetime(bus, "scraper"), scratch_of(directory) as scratch:
         async with aclosing(SqliteHotReader(directory.hot_db)) as before:
             former = await former_polls(before)
@@ -46,6 +48,8 @@ async def run_scraper(settings: Settings) -> None:
             aclosing(await SqliteMatchStore.open(directory.matches_db)) as store,
             aclosing(_open_hot(directory, bus)) as hot,
         ):
+            # Sources that are created below continue them.
+            await pauses.load(bus)
             is_kept = settings.scraper.monitoring.keep_error_pages
             runtime = Runtime(
                 settings=settings,
@@ -59,9 +63,10 @@ async def run_scraper(settings: Settings) -> None:
                 pages=ErrorPages(directory.storage / "error_pages") if is_kept else NoPages(),
                 screenshots=directory.storage / "errors" if is_kept else None,
                 memory_check=MemoryCheck(settings.scraper.resources.memory.min_available_mb << 20),
+                pauses=pauses,
                 former=former,
             )
-            async with aclosing(runtime.browsers), AsyncExitStack() as sources:
+            async with aclosing(runtime.browsers), pauses.writing(bus), AsyncExitStack() as sources:
                 schedulers = {}
                 for config in configs:
                     source = await sources.enter_async_context(aclosing(SourceRuntime(config, runtime)))

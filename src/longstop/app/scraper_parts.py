@@ -39,6 +39,7 @@ from longstop.watching.poll_intervals_and_frozen_pages import Cadence, WatchRule
 from longstop.watching.screenshots import Screenshots
 from longstop.watching.source_and_layout_breakers import ErrorPageStore, SourceAdmission
 from longstop.watching.source_scheduler import Scheduler
+from longstop.watching.stored_pauses import StoredPauses
 
 #: Restarts of watches reconnect a source, and reload its configuration, at most this often.
 RECONNECT_EVERY_SECONDS = 60.0
@@ -57,6 +58,8 @@ class Runtime(Struct, frozen=True, kw_only=True):
     dispatcher: Dispatcher
     pages: ErrorPageStore
     memory_check: MemoryCheck
+    #: Loaded: sources continue the pauses of an earlier run.
+    pauses: StoredPauses
     #: The folder of screenshots; `None` when error pages are not saved.
     screenshots: Path | None = None
     #: The last accepted poll of each match by an earlier run, by match id.
@@ -75,9 +78,15 @@ class SourceRuntime:
         self._runtime = runtime
         self._settings = runtime.settings.scraper
         self._reconnected_at = -inf
+        self._pauses = runtime.pauses.of(config.domain_id)
         self._fetcher = ReplaceableFetcher(self._make_fetcher)
         self._guarded = GuardedFetcher(
-            self._fetcher, self._policy, clock=runtime.clock, bus=runtime.bus, guards=self._guards()
+            self._fetcher,
+            self._policy,
+            clock=runtime.clock,
+            bus=runtime.bus,
+            guards=self._guards(),
+            pauses=self._pauses,
         )
         self._screenshots = self._make_screenshots()
         is_browser_based = config.browser is not None
@@ -138,6 +147,7 @@ class SourceRuntime:
             rules=watch_rules(self._settings),
             precedence=self.config.precedence_weight,
             former=runtime.former,
+            pauses=self._pauses,
         )
         return Scheduler(
             name,
@@ -198,6 +208,7 @@ class SourceRuntime:
             policy=source_policy(breaker.source_timeout),
             probe_seconds=breaker.layout_probe,
             pages=runtime.pages,
+            pauses=self._pauses,
             request_screenshot=self._screenshots.request if self._screenshots else None,
             clock=runtime.clock,
             bus=runtime.bus,

@@ -12,9 +12,10 @@ from longstop.clock import Clock
 from longstop.errors import CircuitOpen, EmptyBody, FetchError, FetchTimeout, SourceError
 from longstop.fetching.addresses import allowed_url
 from longstop.fetching.base import Fetcher, FetchRequest, Page
+from longstop.model.request_pause import ForgottenPauses, FormerPause, PauseKind, SourcePauses
 from longstop.resilience.adaptive_timeouts import SLOW_FACTOR, AdaptiveTimeouts, Timeouts
 from longstop.resilience.breaker import BreakerPolicy, HostBreakers, HostPermit, Transition, target_policy
-from longstop.resilience.retry_policy import RetryPolicy, next_delay, policies, requested_wait
+from longstop.resilience.retry_policy import MAX_RETRY_AFTER, RetryPolicy, next_delay, policies, requested_wait
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.telemetry.bus import Bus, report_breaker
 from longstop.telemetry.events.sources import RequestRetried, SourceRateLimited, TimeoutsChanged
@@ -108,6 +109,7 @@ class GuardedFetcher:
         clock: Clock,
         bus: Bus,
         guards: GuardPolicy | None = None,
+        pauses: SourcePauses | None = None,
         random: Random | None = None,
     ) -> None:
         guards = guards or GuardPolicy()
@@ -123,6 +125,9 @@ class GuardedFetcher:
         self._clock = clock
         self._bus = bus
         self._random = (random or Random()).random
+        self._pauses = pauses or ForgottenPauses()
+        for former in self._pauses.former:
+            self._resume(former)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -245,11 +250,25 @@ class GuardedFetcher:
         if asked is not None:
             is_news = self.postponed_until <= now
             wait = asked * (1.0 + RETRY_AFTER_JITTER_SHARE * self._random())
-            self.postponed_until = max(self.postponed_until, now + wait)
+            if now + wait > self.postponed_until:
+                self.postponed_until = now + wait
+                self._pauses.begin(PauseKind.RETRY_AFTER, request.source, wait, error.reason)
             # A retry waits as long as all other requests, or it would be rejected.
             error.retry_after_seconds = self.postponed_until - now
             if is_news:
                 self._bus.emit(SourceRateLimited(source=request.source, seconds=round(wait, 1), reason=error.reason))
+
+    def _resume(self, former: FormerPause) -> None:
+        """Continue a pause of an earlier run, and report it as a new one: nothing else knows of it."""
+        now = self._clock.monotonic()
+        if former.kind is PauseKind.RETRY_AFTER:
+            wait = min(former.seconds, MAX_RETRY_AFTER)
+            self.postponed_until = now + wait
+            reason = former.explained()
+            self._bus.emit(SourceRateLimited(source=former.subject, seconds=round(wait, 1), reason=reason))
+        elif former.kind is PauseKind.TARGET_CIRCUIT:
+            for each in self.targets.reopen(former.subject, now, former.seconds, former.explained()):
+                report_breaker(self._bus, "target", each)
 
     def _circuit_open(self, host: str, now: float) -> CircuitOpen:
         seconds = self.targets.remaining(host, now)
@@ -258,6 +277,7 @@ class GuardedFetcher:
 
     def _emit_transitions(self, transitions: tuple[Transition, ...], last: str = "") -> None:
         for each in transitions:
+            each.store(self._pauses, PauseKind.TARGET_CIRCUIT, last)
             report_breaker(self._bus, "target", each, last=last)
 
     def _emit_retry(self, request: FetchRequest, error: FetchError, wait: float) -> None:

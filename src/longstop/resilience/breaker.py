@@ -10,6 +10,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from longstop.errors import IllegalTransition
+from longstop.model.request_pause import PauseKind, SourcePauses
 
 #: Slices of a window in which a share is counted, so that memory does not depend on traffic.
 SLICES = 20
@@ -161,6 +162,20 @@ class Transition(Struct, frozen=True, kw_only=True):
     #: For `CLOSED`: requests rejected since it opened.
     rejected: int = 0
 
+    def explained(self, last: str) -> str:
+        """Return the reason, with the failure that caused it if that is known."""
+        return f"{self.reason}, the last: {last}" if last else self.reason
+
+    def store(self, pauses: SourcePauses, kind: PauseKind, last: str = "") -> None:
+        """Store the pause that begins or ends."""
+        match self.to:
+            case BreakerState.OPEN:
+                pauses.begin(kind, self.subject, self.seconds, self.explained(last))
+            case BreakerState.HALF_OPEN:
+                pauses.cut_short(kind, self.subject)
+            case BreakerState.CLOSED:
+                pauses.end(kind, self.subject)
+
 
 class Permit(Struct, frozen=True, kw_only=True):
     """Permission for one attempt. The caller reports its outcome, or releases it."""
@@ -241,6 +256,12 @@ class Breaker:
     def half_open(self, reason: str) -> Transition | None:
         """Admit probes early."""
         return self._change(BreakerState.HALF_OPEN, reason) if self._state is BreakerState.OPEN else None
+
+    def reopen(self, now: float, seconds: float, reason: str) -> Transition:
+        """Open a new breaker for what is left of an earlier run's pause, at most for the full time."""
+        left = min(max(0.0, seconds), self.policy.open_seconds)
+        self._open_until = now + left
+        return self._change(BreakerState.OPEN, reason, seconds=left)
 
     def _is_due(self, now: float) -> bool:
         return self._state is BreakerState.OPEN and now >= self._open_until
@@ -329,6 +350,11 @@ class HostBreakers:
             return self._changed(self._breakers[permit.host].fail(permit.permit, now), now)
         self.release(permit)
         return ()
+
+    def reopen(self, host: str, now: float, seconds: float, reason: str) -> tuple[Transition, ...]:
+        """Open the circuit of a host for what is left of an earlier run's pause."""
+        breaker = self._breakers[host] = Breaker(self._policy, host)
+        return self._changed(breaker.reopen(now, seconds, reason), now)
 
     def release(self, permit: HostPermit) -> None:
         """Return a permit without an outcome; does nothing after `succeed` or `fail`."""

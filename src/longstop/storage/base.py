@@ -14,6 +14,7 @@ from longstop.model.event import Event, EventKey, StoredEvent
 from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase
 from longstop.model.polling_status import MonitoringRecord
 from longstop.model.recovery import Recovery
+from longstop.model.request_pause import RequestPause
 from longstop.model.scraper_report import NodeBeat
 from longstop.model.snapshot import Provenance, Snapshot
 from longstop.model.source_queries_and_answers import Keys
@@ -328,12 +329,24 @@ class HealthLogStore(Protocol):
     async def aclose(self) -> None: ...
 
 
+class PauseStore(Protocol):
+    """The pauses of requests; only the scraper reads and writes them."""
+
+    async def read(self) -> list[RequestPause]: ...
+
+    async def replace(self, pauses: Iterable[RequestPause]) -> None:
+        """Store these pauses and no others, in one transaction; durable on return."""
+
+    async def aclose(self) -> None: ...
+
+
 class Operations(Struct, frozen=True, kw_only=True):
     errors: ErrorStore
     audit: AuditStore
     commands: CommandStore
     health_log: HealthLogStore
+    pauses: PauseStore
 
     async def aclose(self) -> None:
-        stores = (self.errors, self.audit, self.commands, self.health_log)
+        stores = (self.errors, self.audit, self.commands, self.health_log, self.pauses)
         await asyncio.gather(*(each.aclose() for each in stores))

@@ -50,8 +50,7 @@ def report_breaker(
     about: dict[str, Any] = {"scope": scope, "subject": transition.subject, "match_id": match_id}
     match transition.to:
         case BreakerState.OPEN:
-            reason = f"{transition.reason}, the last: {last}" if last else transition.reason
-            bus.emit(CircuitOpened(**about, reason=reason, seconds=transition.seconds))
+            bus.emit(CircuitOpened(**about, reason=transition.explained(last), seconds=transition.seconds))
         case BreakerState.HALF_OPEN:
             bus.emit(CircuitHalfOpened(**about))
         case BreakerState.CLOSED:

@@ -23,8 +23,9 @@ from longstop.matches.source_client_and_poll_attempt import PollAttempt
 from longstop.model.data_finding import FindingKind
 from longstop.model.match import TRANSITIONS, Phase
 from longstop.model.polling_status import MonitoringRecord, SyncState, Unreliability
+from longstop.model.request_pause import ForgottenPauses, FormerPause, PauseKind, SourcePauses
 from longstop.model.source_queries_and_answers import ListingEntry
-from longstop.resilience.breaker import ASKED, Breaker, Permit
+from longstop.resilience.breaker import ASKED, Breaker, Permit, Transition
 from longstop.resilience.poll_attempt_states import AttemptState
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.sports.base import MatchState
@@ -56,6 +57,7 @@ class WatchContext(Struct, frozen=True, kw_only=True):
     precedence: int = 0
     #: The last accepted poll of each match by an earlier run, by match id.
     former: Mapping[int, Moment] = {}
+    pauses: SourcePauses = ForgottenPauses()
 
     def now(self) -> Moment:
         return Moment.of(self.clock)
@@ -84,6 +86,9 @@ class FeedWatch:
         self._is_stopped = False
         #: The reason of a restart that was requested and has not happened yet.
         self._requested: RestartReason | None = None
+        for pause in context.pauses.former:
+            if pause.kind is PauseKind.MATCH_CIRCUIT and pause.subject == str(match.row.ref):
+                self._resume(pause)
 
     @property
     def state(self) -> MatchState:
@@ -215,6 +220,7 @@ class FeedWatch:
         """Stop for good: cancel the poll in progress, release the match, publish nothing more."""
         self._is_stopped = True
         self.cancel_poll()
+        self._context.pauses.end(PauseKind.MATCH_CIRCUIT, str(self.match.row.ref))
         self._context.matches.drop(self.match, self.feed)
 
     def recycle(self) -> None:
@@ -227,7 +233,7 @@ class FeedWatch:
     def retry_now(self) -> bool:
         """Restart the watch although the match's breaker may be open; return whether it was."""
         transition = self._breaker.half_open(ASKED)
-        self._events.breaker(transition)
+        self._report(transition)
         self.polling = replace(self.polling, not_before=0.0)
         self.recycle()
         return transition is not None
@@ -257,7 +263,7 @@ class FeedWatch:
         permit = self._breaker.permit(self._context.clock.monotonic())
         if permit is None:
             return
-        self._events.breaker(permit.transition)
+        self._report(permit.transition)
         started, attempt = self._context.now(), PollAttempt()
         self._poll_task, self._attempt = asyncio.current_task(), attempt
         self.polling = self.polling.poll_started(started)
@@ -360,7 +366,7 @@ class FeedWatch:
         self.polling = self.polling.after_poll(
             self.state, started, now, errors=errors, is_news=is_news, is_full=is_full
         )
-        self._events.breaker(self._breaker.succeed(permit, now.monotonic))
+        self._report(self._breaker.succeed(permit, now.monotonic))
         self._after_cycle(attempt.errors)
 
     def _stay_alive(self, now: Moment) -> None:
@@ -388,7 +394,7 @@ class FeedWatch:
             await self._finish_if_gone(now)
         if permit is not None and kind in _COUNTED:
             transition = self._breaker.fail(permit, now.monotonic)
-            self._events.breaker(transition)
+            self._report(transition)
             if transition is not None:
                 await self._pause_by_breaker(now.monotonic + transition.seconds)
         self._after_cycle(attempt.errors if isinstance(error, SourceError) else {type(error).__name__: 1})
@@ -399,6 +405,18 @@ class FeedWatch:
         if isinstance(error, ResourcesExhausted):
             self._context.bus.emit(PollPostponed(resource=error.resource, subject=str(self.state.row.ref)))
         self.publish()
+
+    def _report(self, transition: Transition | None) -> None:
+        self._events.breaker(transition)
+        if transition is not None:
+            transition.store(self._context.pauses, PauseKind.MATCH_CIRCUIT)
+
+    def _resume(self, pause: FormerPause) -> None:
+        """Continue the pause of an earlier watch."""
+        now = self._context.clock.monotonic()
+        transition = self._breaker.reopen(now, pause.seconds, pause.explained())
+        self._events.breaker(transition)
+        self.polling, self.feed.fresh_until = self.polling.paused(now + transition.seconds), -inf
 
     async def _pause_by_breaker(self, until: float) -> None:
         """Pause the match while its breaker is open."""

@@ -15,6 +15,7 @@ from msgspec import Struct
 from longstop.clock import Clock
 from longstop.errors import CircuitOpen, LayoutPaused, ParseError, SourceChallenged, SourceError
 from longstop.matches.source_client_and_poll_attempt import RecordOutcome
+from longstop.model.request_pause import ForgottenPauses, FormerPause, PauseKind, SourcePauses
 from longstop.resilience.breaker import ASKED, Breaker, BreakerPolicy, Permit, Transition
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.telemetry.bus import Bus, report_breaker
@@ -60,6 +61,7 @@ class SourceAdmission:
         pages: ErrorPageStore,
         clock: Clock,
         bus: Bus,
+        pauses: SourcePauses | None = None,
         request_screenshot: Callable[[str, str], None] | None = None,
     ) -> None:
         self._source = source
@@ -75,6 +77,9 @@ class SourceAdmission:
         #: Challenges since the last page that was parsed.
         self._challenges = 0
         self._challenge_page: str | None = None
+        self._pauses = pauses or ForgottenPauses()
+        for former in self._pauses.former:
+            self._resume(former)
 
     @property
     def rejected(self) -> int:
@@ -97,12 +102,25 @@ class SourceAdmission:
     def retry_now(self) -> bool:
         """Probe at the next query what an open circuit pauses, as an operator asks; return whether there is any."""
         now = self._clock.monotonic()
-        paused = [each for each in self._streaks.values() if each.is_broken and now < each.closed_until]
-        for streak in paused:
+        paused = {key: each for key, each in self._streaks.items() if each.is_broken and now < each.closed_until}
+        for resource, streak in paused.items():
             streak.closed_until = now
+            self._pauses.cut_short(PauseKind.LAYOUT, resource)
         transition = self._breaker.half_open(ASKED)
         self._report(transition)
         return bool(paused) or transition is not None
+
+    def _resume(self, former: FormerPause) -> None:
+        """Continue a pause of an earlier run, and report it as a new one: nothing else knows of it."""
+        now = self._clock.monotonic()
+        if former.kind is PauseKind.SOURCE_CIRCUIT:
+            transition = self._breaker.reopen(now, former.seconds, former.explained())
+            report_breaker(self._bus, "source", transition)
+        elif former.kind is PauseKind.LAYOUT:
+            seconds = min(former.seconds, self._probe_seconds)
+            streak = _UnreadableStreak(length=MAX_UNREADABLE + 1, closed_until=now + seconds)
+            self._streaks[former.subject] = streak
+            self._emit_broken(former.subject, streak, former.explained(), seconds)
 
     def _is_probe(self, resource: str, now: float) -> bool:
         """Return whether a probe of a broken layout is due; raise while it is not."""
@@ -152,6 +170,7 @@ class SourceAdmission:
 
     def _report(self, transition: Transition | None, last: str = "") -> None:
         if transition is not None:
+            transition.store(self._pauses, PauseKind.SOURCE_CIRCUIT, last)
             report_breaker(self._bus, "source", transition, last=last)
 
     def _record_unreadable(self, resource: str, error: ParseError, body: bytes | None, now: float, page: str) -> None:
@@ -166,16 +185,20 @@ class SourceAdmission:
         error.page = streak.page
         if streak.is_broken:
             streak.closed_until = now + self._probe_seconds
+            self._pauses.begin(PauseKind.LAYOUT, resource, self._probe_seconds, error.reason)
         if streak.length == MAX_UNREADABLE + 1:
-            event = LayoutBroken(
-                source=self._source,
-                resource=resource,
-                failures=streak.length,
-                error_message=error.reason,
-                page=streak.page,
-                retry_in_seconds=self._probe_seconds,
-            )
-            self._bus.emit(event)
+            self._emit_broken(resource, streak, error.reason, self._probe_seconds)
+
+    def _emit_broken(self, resource: str, streak: _UnreadableStreak, reason: str, seconds: float) -> None:
+        event = LayoutBroken(
+            source=self._source,
+            resource=resource,
+            failures=streak.length,
+            error_message=reason,
+            page=streak.page,
+            retry_in_seconds=seconds,
+        )
+        self._bus.emit(event)
 
     def _record_challenge(self, resource: str, error: SourceChallenged, body: bytes | None) -> None:
         """Report the first challenge at once, with its page: retrying does not solve a CAPTCHA."""
@@ -191,6 +214,7 @@ class SourceAdmission:
             self._challenges = 0
         streak = self._streaks[resource]
         if streak.is_broken:
+            self._pauses.end(PauseKind.LAYOUT, resource)
             self._bus.emit(LayoutRecovered(source=self._source, resource=resource, failures=streak.length))
         if streak.length:
             self._streaks[resource] = _UnreadableStreak()

@@ -24,6 +24,7 @@ from longstop.telemetry.events.processes import TaskFailed
 from longstop.testing import VirtualClock, run_virtual
 from longstop.watching.poll_dispatcher import Dispatcher
 from longstop.watching.source_scheduler import Scheduler
+from longstop.watching.stored_pauses import StoredPauses
 from tests.memory import MemoryHot, MemorySink, MemoryStore
 from tests.readers import a_record
 
@@ -54,14 +55,15 @@ async def run_with_a_bug(path: Path) -> tuple[MemoryHot, MemorySink]:
     directory, clock, hot, sink = DataDirectory.open(path), VirtualClock(), MemoryHot(), MemorySink()
     bus = Bus([sink])
 
-    settings = load_settings({}, {})
+    settings, ops = load_settings({}, {}), open_operations(directory.ops_db, clock)
     runtime = Runtime(
         settings=settings,
         clock=clock,
         bus=bus,
         matches=LiveMatches(MemoryStore(), directory.node_id),
         hot=hot,
-        ops=open_operations(directory.ops_db, clock),
+        ops=ops,
+        pauses=StoredPauses(ops.pauses, clock=clock),
         browsers=BrokenBrowsers(),
         dispatcher=Dispatcher(clock=clock, bus=bus, cap=1),
         pages=NoPages(),

@@ -7,6 +7,7 @@ from random import Random
 from longstop.errors import CircuitOpen, FetchError
 from longstop.fetching.base import FetchRequest, Page
 from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy, GuardedFetcher, GuardPolicy
+from longstop.model.request_pause import SourcePauses
 from longstop.resilience.breaker import BreakerPolicy, target_policy
 from longstop.resilience.retry_policy import RetryPolicy, policies
 from longstop.telemetry.bus import Bus
@@ -37,6 +38,7 @@ class Site:
         delay_seconds: float = 0.0,
         retry: RetryPolicy | None = None,
         breaker: BreakerPolicy | None = None,
+        pauses: SourcePauses | None = None,
         random: Random | None = None,
     ) -> None:
         self.sink = MemorySink()
@@ -49,6 +51,7 @@ class Site:
             clock=VirtualClock(),
             bus=Bus([self.sink]),
             guards=GuardPolicy(retry=retry or policies().live, breaker=breaker or target_policy()),
+            pauses=pauses,
             random=random or NoDice(),
         )
 

@@ -22,6 +22,7 @@ from longstop.errors import (
 )
 from longstop.fetching.base import FetchRequest, Page
 from longstop.fetching.guarded_and_replaceable_fetcher import ReplaceableFetcher, RetryBudget
+from longstop.model.request_pause import PauseKind
 from longstop.resilience.breaker import target_policy
 from longstop.resilience.retry_policy import RetryPolicy, policies
 from longstop.telemetry.events import Telemetry
@@ -30,9 +31,12 @@ from longstop.telemetry.events.sources import (
     CircuitHalfOpened,
     CircuitOpened,
     RequestRetried,
+    SourceRateLimited,
     TimeoutsChanged,
 )
-from longstop.testing import ScriptedFetcher, ScriptedReply, page, run_virtual
+from longstop.testing import ScriptedFetcher, ScriptedReply, VirtualClock, page, run_virtual
+from longstop.watching.stored_pauses import StoredPauses
+from tests.memory import MemoryPauses
 from tests.unit.fetching.site import API_REQUEST, ONCE, REQUEST, Site, now, saying, types
 
 
@@ -662,6 +666,87 @@ def test_a_postponed_request_uses_up_neither_the_canary_nor_a_probe() -> None:
         return [held, await site.fetch()]
 
     assert types(run_virtual(visit())) == ["CircuitOpen", "Page"]
+
+
+# --- a restart ------------------------------------------------------------------------------------------------------
+
+
+def stored_pauses() -> StoredPauses:
+    return StoredPauses(MemoryPauses(), clock=VirtualClock(), boot=lambda: "boot")
+
+
+@pytest.mark.req("FR-017")
+def test_a_restart_does_not_shorten_retry_after() -> None:
+    async def run() -> tuple[Site, list[str]]:
+        pauses, outcomes = stored_pauses(), []
+        first = Site(saying(SourceRefused("429", retry_after_seconds=30)), pauses=pauses.of("crex"))
+        await first.fetch()
+        await asyncio.sleep(12)
+        restarted = Site(saying(b"{}"), pauses=pauses.of("crex"))
+        for _ in range(2):
+            outcomes += types([await restarted.fetch(), await restarted.fetch(API_REQUEST)])
+            await asyncio.sleep(17.9)
+        outcomes += types([await restarted.fetch()])
+        await asyncio.sleep(0.2)
+        return restarted, [*outcomes, *types([await restarted.fetch()])]
+
+    restarted, outcomes = run_virtual(run())
+
+    assert outcomes == ["CircuitOpen"] * 2 + ["CircuitOpen"] * 2 + ["Page"] * 2
+    assert restarted.sink.events == [
+        SourceRateLimited(source="crex", seconds=18.0, reason="429; kept over a restart"),
+    ]
+
+
+@pytest.mark.req("FR-017")
+def test_a_kept_retry_after_is_never_longer_than_fifteen_minutes() -> None:
+    async def run() -> float:
+        pauses = stored_pauses()
+        pauses.of("crex").begin(PauseKind.RETRY_AFTER, "crex", 1e9, "a clock that was set back")
+        return Site(saying(b"{}"), pauses=pauses.of("crex")).rest_seconds()
+
+    assert run_virtual(run()) == 900
+
+
+@pytest.mark.req("FR-003")
+def test_a_restart_keeps_the_open_circuit_of_a_host_with_its_canary() -> None:
+    async def run() -> tuple[Site, list[str], StoredPauses]:
+        pauses = stored_pauses()
+        first = Site(saying(SourceUnreachable("refused")), retry=ONCE, pauses=pauses.of("crex"))
+        await first.fetch_often(5)
+        await asyncio.sleep(20)
+        restarted = Site(saying(b"{}"), retry=ONCE, pauses=pauses.of("crex"))
+        outcomes = types(await restarted.fetch_often(3))
+        opened = restarted.open_hosts()
+        await asyncio.sleep(2.5)
+        outcomes += types(await restarted.fetch_often(5))
+        assert opened == ("crex.com",)
+        assert not restarted.open_hosts()
+        return restarted, outcomes, pauses
+
+    restarted, outcomes, pauses = run_virtual(run())
+
+    assert outcomes == ["CircuitOpen"] * 3 + ["Page"] * 5
+    assert [event.name for event in restarted.sink.events] == ["circuit_opened", "circuit_half_open", "circuit_closed"]
+    [opened] = [event for event in restarted.sink.events if isinstance(event, CircuitOpened)]
+    assert (opened.scope, opened.subject, opened.seconds) == ("target", "crex.com", 40)
+    assert opened.reason == "5 failures in a row, the last: refused; kept over a restart"
+    assert not pauses.of("crex").former  # nothing is kept of a circuit that has closed
+
+
+@pytest.mark.req("FR-003")
+def test_a_restart_after_a_canary_succeeded_goes_on_with_probes() -> None:
+    async def run() -> tuple[list[str], tuple[str, ...]]:
+        pauses = stored_pauses()
+        answers = [SourceUnreachable("refused")] * 5 + [b"{}"]
+        first = Site(saying(*answers), retry=ONCE, pauses=pauses.of("crex"))
+        await first.fetch_often(5)
+        await asyncio.sleep(2.5)
+        await first.fetch()
+        restarted = Site(saying(SourceUnreachable("refused")), retry=ONCE, pauses=pauses.of("crex"))
+        return types(await restarted.fetch_often(2)), restarted.open_hosts()
+
+    assert run_virtual(run()) == (["SourceUnreachable", "CircuitOpen"], ("crex.com",))
 
 
 # --- replacing the fetcher ------------------------------------------------------------------------------------------

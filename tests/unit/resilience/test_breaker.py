@@ -228,6 +228,22 @@ def test_closing_reports_the_requests_rejected_since_it_opened() -> None:
     assert breaker.rejected == 4
 
 
+@pytest.mark.req("FR-003")
+@pytest.mark.parametrize(("stored", "left"), [(20.0, 20.0), (1e9, 60.0), (0.0, 0.0), (-1e9, 0.0)])
+def test_a_breaker_that_an_earlier_run_opened_stays_open_for_the_rest_and_never_longer_than_its_policy(
+    stored: float, left: float
+) -> None:
+    breaker = Breaker(target_policy(), "crex.com")
+
+    opened = breaker.reopen(100, stored, "5 failures in a row")
+
+    assert opened == Transition(subject="crex.com", to=OPEN, reason="5 failures in a row", seconds=left)
+    assert breaker.remaining(100) == left
+    assert left == 0 or breaker.permit(100 + left - 0.1) is None
+    assert _permit(breaker, 100 + left).transition is not None  # to half open: it has not closed
+    assert [each.to for each in _succeed(breaker, 5, 100 + left)] == [CLOSED]
+
+
 def test_a_share_remembers_no_more_than_its_slices_however_busy_the_site() -> None:
     breaker = Breaker(source_policy(), "crex")
 

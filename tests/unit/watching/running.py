@@ -23,9 +23,10 @@ from longstop.watching.poll_dispatcher import Dispatcher
 from longstop.watching.poll_intervals_and_frozen_pages import WatchRules
 from longstop.watching.source_and_layout_breakers import SourceAdmission
 from longstop.watching.source_scheduler import Scheduler
+from longstop.watching.stored_pauses import StoredPauses
 from tests.builders import CREX_CONFIG
 from tests.crex_site import Site, SiteMatch
-from tests.memory import MemoryHot, MemorySink, MemoryStore
+from tests.memory import MemoryHot, MemoryPauses, MemorySink, MemoryStore
 
 LIST = "getLiveMatches"
 
@@ -68,6 +69,7 @@ class Running:
         self.store = MemoryStore()
         self.hot = MemoryHot()
         self.sink = MemorySink()
+        self.pauses = StoredPauses(MemoryPauses(), clock=VirtualClock())
         self._slots = slots
         #: Whether the fetcher stands behind its guards, and the source behind its admission.
         self._is_guarded = is_guarded
@@ -92,6 +94,7 @@ class Running:
             bus=bus,
             clock=clock,
             rules=self.rules,
+            pauses=self.pauses.of("crex"),
         )
         self.dispatcher = Dispatcher(clock=clock, bus=bus, cap=self._slots)
         self.scheduler = Scheduler(

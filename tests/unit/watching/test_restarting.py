@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from longstop.errors import PageNotFound, SourceFailed, SourceRefused, SourceUnreachable, StorageError
-from longstop.model.match import Phase
+from longstop.model.match import MatchRef, Phase
 from longstop.model.polling_status import SyncState
 from longstop.sports.cricket.model import CricketKind
 from longstop.telemetry.events.matches import ErrorRateHigh, MatchStale, WatchRestarted
 from longstop.telemetry.events.sources import CircuitOpened, LayoutBroken, LayoutRecovered
-from longstop.testing import START
+from longstop.testing import START, run_virtual
 from longstop.watching.poll_intervals_and_frozen_pages import WatchRules
 from tests.unit.watching.running import LIST, Running, match, script
 
@@ -75,6 +75,49 @@ def test_a_match_that_is_refused_after_its_pause_is_paused_again_at_once() -> No
     opened = [each for each in running.sink.events if isinstance(each, CircuitOpened)]
     assert len(opened) == 3
     assert running.row("M1").record.total_failures == 5 + 2
+
+
+@pytest.mark.req("US2.2")
+def test_a_restarted_scraper_keeps_the_pause_of_a_match_and_continues_it_when_the_pause_is_over() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+
+    async def restart_at(seconds: float, until: float) -> list[str]:
+        """Let a scraper run until then, and another one until a later moment; return what the later one asks for."""
+        await running.run(seconds)
+        running.site.asked.clear()
+        task = asyncio.create_task(running.start())
+        await asyncio.sleep(until - seconds)
+        asked = direct(running)
+        running.site.faults.clear()
+        await asyncio.sleep(370.0 - until)
+        await running.stop(task)
+        return asked
+
+    async def play() -> list[str]:
+        running.site.faults[FEED] = SourceRefused("403")
+        return await restart_at(60.0, 240.0)
+
+    assert run_virtual(play()) == []
+    opened = [each for each in running.sink.events if isinstance(each, CircuitOpened)]
+    assert [each.seconds > 290 for each in opened] == [True, False]
+    assert "kept over a restart" in opened[-1].reason
+    assert restarts(running) == [("crex_M1", "cool_down")]
+    assert running.row("M1").record.phase is Phase.ACTIVE
+
+
+def test_a_match_that_is_watched_again_does_not_start_with_the_pause_of_its_former_watch() -> None:
+    one = match("M1", "1")
+    running = Running(one)
+    running.site.faults[FEED] = SourceRefused("403")
+
+    def unwatch() -> None:
+        assert running.row("M1").record.phase is Phase.PAUSED
+        running.scheduler.unwatch(MatchRef("crex", "M1"))
+
+    script(running, (60.0, unwatch), until=61.0)
+
+    assert not running.pauses.former("crex")
 
 
 @pytest.mark.req("FR-001")

@@ -18,13 +18,21 @@ from longstop.errors import (
     SourceUnreachable,
     StorageError,
 )
+from longstop.model.request_pause import PauseKind
 from longstop.model.source_queries_and_answers import LIST, LIVE
 from longstop.resilience.breaker import source_policy
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.sources import ChallengeCleared, ChallengeServed, LayoutBroken, LayoutRecovered
+from longstop.telemetry.events.sources import (
+    ChallengeCleared,
+    ChallengeServed,
+    CircuitOpened,
+    LayoutBroken,
+    LayoutRecovered,
+)
 from longstop.watching.source_and_layout_breakers import MAX_UNREADABLE, SourceAdmission
-from tests.memory import MemorySink
+from longstop.watching.stored_pauses import StoredPauses
+from tests.memory import MemoryPauses, MemorySink
 from tests.readers import ManualClock
 
 PROBE = 300.0
@@ -48,9 +56,14 @@ class Standing:
     """A client of the admission control."""
 
     def __init__(
-        self, pages: Pages | None = None, request_screenshot: Callable[[str, str], None] | None = None
+        self,
+        pages: Pages | None = None,
+        request_screenshot: Callable[[str, str], None] | None = None,
+        clock: ManualClock | None = None,
+        pauses: StoredPauses | None = None,
     ) -> None:
-        self.clock = ManualClock()
+        self.clock = clock or ManualClock()
+        self.pauses = pauses or StoredPauses(MemoryPauses(), clock=self.clock, boot=lambda: "boot")
         self.sink = MemorySink()
         self.pages = pages or Pages()
         self.admission = SourceAdmission(
@@ -60,8 +73,13 @@ class Standing:
             pages=self.pages,
             clock=self.clock,
             bus=Bus([self.sink]),
+            pauses=self.pauses.of("crex"),
             request_screenshot=request_screenshot,
         )
+
+    def restarted(self) -> "Standing":
+        """Return the admission control of a scraper that follows this one."""
+        return Standing(clock=self.clock, pauses=self.pauses)
 
     def ask(self, error: BaseException | None = None, resource: str = LIVE, body: bytes | None = b"<p>") -> None:
         """Go through and come back with this."""
@@ -414,6 +432,97 @@ def test_pages_that_are_unreadable_now_and_then_do_not_fill_the_folder() -> None
         standing.ask(None)
 
     assert len(standing.pages.kept) == 1
+
+
+# --- a restart ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("CAP-9")
+def test_a_restart_keeps_an_open_circuit_until_its_time_is_over_and_then_sends_probes() -> None:
+    first = Standing()
+    for _ in range(30):
+        first.ask(REFUSED)
+    first.clock.advance(600)
+
+    restarted = first.restarted()
+    [opened] = restarted.sink.events
+    restarted.clock.advance(299)
+    is_early = restarted.is_let_in()
+    restarted.clock.advance(1)
+    probes = [restarted.admission.admit(LIVE) for _ in range(3)]
+    is_fourth = restarted.is_let_in()
+    for record in probes:
+        record(None, b"", "")
+
+    assert isinstance(opened, CircuitOpened)
+    assert (opened.scope, opened.subject, opened.seconds) == ("source", "crex", 300)
+    assert opened.reason == "30 of 30 attempts failed within 600 s, the last: 403; kept over a restart"
+    assert (is_early, is_fourth) == (False, False)
+    assert restarted.names() == ["circuit_opened", "circuit_half_open", "circuit_closed"]
+    assert restarted.restarted().names() == []
+
+
+@pytest.mark.req("CAP-9")
+def test_a_circuit_whose_time_went_by_during_a_restart_is_closed_by_probes_only() -> None:
+    first = Standing()
+    for _ in range(30):
+        first.ask(REFUSED)
+    first.clock.advance(1000)
+
+    restarted = first.restarted()
+    restarted.ask(REFUSED)
+
+    assert restarted.names() == ["circuit_opened", "circuit_half_open", "circuit_opened"]
+    assert not restarted.is_let_in()
+
+
+@pytest.mark.req("EC1")
+def test_a_restart_keeps_a_broken_layout_and_its_next_probe() -> None:
+    first = Standing()
+    first.break_layout(LIST)
+    first.clock.advance(100)
+
+    restarted = first.restarted()
+    [broken] = restarted.sink.events
+    is_early, is_other = restarted.is_let_in(LIST), restarted.is_let_in(LIVE)
+    restarted.clock.advance(200)
+    restarted.ask(LayoutChanged("no score"), LIST)
+    again = restarted.restarted()
+    is_after_probe = again.is_let_in(LIST)
+    again.clock.advance(PROBE)
+    again.ask(None, LIST)
+
+    assert isinstance(broken, LayoutBroken)
+    assert (broken.resource, broken.failures, broken.retry_in_seconds) == (LIST, MAX_UNREADABLE + 1, 200)
+    assert broken.error_message == "no score; kept over a restart"
+    assert (is_early, is_other, is_after_probe) == (False, True, False)
+    assert restarted.names() == ["layout.broken"]
+    assert again.names() == ["layout.broken", "layout.recovered"]
+    assert again.restarted().names() == []
+
+
+def test_what_an_operator_retries_is_not_paused_again_by_a_restart() -> None:
+    first = Standing()
+    first.break_layout(LIST)
+    while first.is_let_in():
+        first.ask(REFUSED)
+    assert first.admission.retry_now()
+
+    restarted = first.restarted()
+
+    assert restarted.is_let_in(LIST)
+    assert restarted.is_let_in(LIVE)
+    assert "circuit_half_open" in restarted.names()
+
+
+def test_a_kept_layout_is_never_paused_for_longer_than_its_interval() -> None:
+    first = Standing()
+    first.pauses.of("crex").begin(PauseKind.LAYOUT, LIST, 1e9, "a clock that was set back")
+
+    restarted = first.restarted()
+    restarted.clock.advance(PROBE)
+
+    assert restarted.is_let_in(LIST)
 
 
 # --- screenshots ----------------------------------------------------------------------------------------------------

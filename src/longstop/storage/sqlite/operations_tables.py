@@ -1,4 +1,4 @@
-"""The operations tables on SQLite: errors, audit, commands and health log, in `ops.db`.
+"""The operations tables on SQLite: errors, audit, commands, health log and pauses, in `ops.db`.
 
 Standing orders are stored here and not in `matches.db`, because they are settings of an operator. They may concern a
 whole source, or a match that is not stored yet.
@@ -29,6 +29,7 @@ from longstop.model.command_and_standing_order import (
 )
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, StoredError
 from longstop.model.recovery import Recovery
+from longstop.model.request_pause import RequestPause
 from longstop.storage.base import (
     BACK_WITHIN,
     COMMANDS_KEPT,
@@ -56,6 +57,7 @@ def open_operations(path: Path, clock: Clock) -> Operations:
         audit=SqliteAudit(path),
         commands=SqliteCommands(path, clock),
         health_log=SqliteHealthLog(path),
+        pauses=SqlitePauses(path),
     )
 
 
@@ -291,3 +293,24 @@ class SqliteHealthLog(_OpsTable):
     ) -> list[HealthRow]:
         bindings = {"match_id": match_id, "ref": ref, "since": iso_or_none(since), "limit": limit}
         return await self._view.rows(_SQL["health_log"], bindings, partial(to_record, HealthRow))
+
+
+# --- pauses of requests -----------------------------------------------------------------------------------------------
+
+
+class SqlitePauses(_OpsTable):
+    """The pauses. They are few, so that all are written at once: that also removes a damaged row."""
+
+    async def read(self) -> list[RequestPause]:
+        # With the writer, which migrates the file of an older version.
+        found = await self._file.run(lambda connection: rows(connection, _SQL["request_pauses"]))
+        return [to_record(RequestPause, each) for each in found]
+
+    async def replace(self, pauses: Iterable[RequestPause]) -> None:
+        written = [columns_of(each) for each in pauses]
+
+        def replace(connection: apsw.Connection) -> None:
+            connection.execute(_SQL["clear_request_pauses"])
+            connection.executemany(_SQL["put_request_pause"], written)
+
+        await self._file.transact(replace)

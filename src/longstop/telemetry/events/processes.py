@@ -255,7 +255,7 @@ class HotViewFailed(Telemetry, frozen=True, kw_only=True):
 class RecordsFailed(Telemetry, frozen=True, kw_only=True):
     name = "records.failed"
     severity = Severity.ERROR
-    #: One of `errors`, `match logs`, `recoveries`, `health log`, `commands`.
+    #: One of `errors`, `match logs`, `recoveries`, `health log`, `commands`, `pauses of requests`.
     records: str
     error_message: str
 

@@ -189,3 +189,16 @@ ON CONFLICT (kind, subject) DO NOTHING RETURNING kind;
 -- name: lift_standing_order
 -- Remove an order.
 DELETE FROM standing_orders WHERE kind = :kind AND subject = :subject RETURNING kind;
+
+-- name: request_pauses
+-- All pauses.
+SELECT * FROM request_pauses;
+
+-- name: clear_request_pauses
+-- Remove all pauses.
+DELETE FROM request_pauses;
+
+-- name: put_request_pause
+-- Add a pause.
+INSERT INTO request_pauses (source, kind, subject, until, until_monotonic, boot, reason)
+VALUES (:source, :kind, :subject, :until, :until_monotonic, :boot, :reason);
