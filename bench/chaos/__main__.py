@@ -10,6 +10,7 @@ from bench.chaos.capture import capture
 from bench.chaos.cuts import cuts
 from bench.chaos.network import network
 from bench.chaos.outage import outage
+from bench.chaos.poison import poison
 from bench.chaos.processes import processes
 from bench.chaos.ramp import ramp
 from bench.chaos.stubborn import stubborn
@@ -35,6 +36,7 @@ SUITES = {
     "browser": Suite(browser, 1.0),
     "processes": Suite(processes, 1.0),
     "stubborn": Suite(stubborn, 1.0),
+    "poison": Suite(poison, 1.0),
 }
 
 

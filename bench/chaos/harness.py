@@ -64,6 +64,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     browser: str = "none"
     modes: tuple[str, ...] = LADDER
     by_http: tuple[str, ...] = ()
+    #: Faults that are active before the scraper's first request.
+    faults: tuple[Fault, ...] = ()
     settings: Mapping[str, str]
 
     @property
@@ -80,6 +82,7 @@ class Plan(Struct, frozen=True, kw_only=True):
             browser=self.browser,
             modes=self.modes,
             by_http=self.by_http,
+            faults=self.faults,
             keep=data,
             settings=self.settings,
         )
@@ -117,11 +120,11 @@ async def run_suite(plan: Plan, trouble: Callable[[ChaosRun], Awaitable[Figures]
             verdict = await check_events(deployment, timeout=SYNC_TIMEOUT, version_log=version_log)
             during = events_published(read_truth(deployment.truth), since=since, until=until)
         orphans = survivors(data)
-    figures = {"seed": plan.seed, "seconds": round(plan.seconds, 1), **_counts(verdict), "events_during": during}
+    figures = {"seed": plan.seed, "seconds": round(plan.seconds, 1), **counts(verdict), "events_during": during}
     return {**figures, "orphans": orphans, **measured}, verdict.details
 
 
-def _counts(verdict: TruthComparison) -> Figures:
+def counts(verdict: TruthComparison) -> Figures:
     return {
         "matches": verdict.matches,
         "events_truth": verdict.events_truth,

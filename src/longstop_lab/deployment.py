@@ -6,12 +6,13 @@ import shutil
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
+import msgspec
 import psutil
 from msgspec import Struct
 
@@ -27,6 +28,7 @@ from longstop.storage.directory import DataDirectory
 from longstop.supervision.lifeline_and_heartbeat_pipes import lifeline
 from longstop_lab.client import Client
 from longstop_lab.processes import DeploymentProcesses
+from longstop_lab.simulator.faults import Fault
 
 #: The first start on a machine compiles every module, which takes long.
 START_TIMEOUT = 60.0
@@ -68,6 +70,8 @@ class DeploymentOptions(Struct, frozen=True, kw_only=True):
     #: Sites that are read by HTTP even if a browser reads the others.
     by_http: tuple[str, ...] = ()
     truth: Path | None = None
+    #: Faults of the simulator that are active before the scraper's first request.
+    faults: tuple[Fault, ...] = ()
     #: Where to keep the data; `None` uses a temporary directory.
     keep: Path | None = None
     #: A port that is in use is an error; 0 takes a free one. `None` prefers the default ports of API and simulator.
@@ -160,15 +164,18 @@ async def deployed(options: DeploymentOptions) -> AsyncIterator[Deployment]:
             "LONGSTOP_API_PORT": str(api_port),
         }
         simulate = _simulate(options, ports, truth)
+        simulator_url = f"http://127.0.0.1:{ports[options.sites[0]]}"
         life_line = stack.enter_context(lifeline())
         simulator = await stack.enter_async_context(_process(simulate, env, home / "simulator.log", life_line))
+        if options.faults:
+            await _inject(simulator_url, options.faults, {home / "simulator.log": simulator})
         token = make_token(read_settings(env), "demo")
         up = await stack.enter_async_context(_process(("up",), env, home / "longstop.log", life_line))
         deployment = Deployment(
             data=data,
             truth=truth,
             api_url=f"http://127.0.0.1:{api_port}",
-            simulator_url=f"http://127.0.0.1:{ports[options.sites[0]]}",
+            simulator_url=simulator_url,
             token=token,
             up=up,
             log=home / "longstop.log",
@@ -256,9 +263,26 @@ async def _process(verb: tuple[str, ...], env: Mapping[str, str], log: Path, lif
 
 
 async def _wait_until_ready(deployment: Deployment, processes: Mapping[Path, Process]) -> None:
+    async def is_ready() -> bool:
+        return await deployment.simulator.responds("/_sim/status") and await _is_up(deployment)
+
+    await _wait_until(is_ready, processes)
+
+
+async def _inject(simulator_url: str, faults: Sequence[Fault], processes: Mapping[Path, Process]) -> None:
+    simulator = Client(simulator_url)
+    try:
+        await _wait_until(lambda: simulator.responds("/_sim/status"), processes)
+        await simulator.post("/_sim/faults", msgspec.json.encode(faults))
+    finally:
+        await simulator.aclose()
+
+
+async def _wait_until(is_ready: Callable[[], Awaitable[bool]], processes: Mapping[Path, Process]) -> None:
+    """Wait until processes are ready; one that exits before is an error with its last line."""
     try:
         async with asyncio.timeout(START_TIMEOUT):
-            while not (await deployment.simulator.responds("/_sim/status") and await _is_up(deployment)):
+            while not await is_ready():
                 for log, process in processes.items():
                     if process.returncode is not None:
                         raise UsageError(_last_line(log).removeprefix("longstop: "))

@@ -50,6 +50,13 @@ async def check_events_by_sport(
 ) -> dict[str, TruthComparison]:
     """Do the same, with a result for each sport."""
     await final_sync(deployment, timeout=timeout)
+    return await compare_by_sport(deployment, version_log=version_log)
+
+
+async def compare_by_sport(
+    deployment: Deployment, *, version_log: VersionLog | None = None
+) -> dict[str, TruthComparison]:
+    """Compare what the API serves now with the truth log, with a result for each sport."""
     # Before the API is read: a version that is served later cannot be missing from what is read.
     seen = version_log.seen() if version_log is not None else {}
     entries = await list_matches(deployment)
@@ -125,14 +132,14 @@ async def final_sync(deployment: Deployment, *, timeout: float = SYNC_TIMEOUT) -
 async def wait_until_synced(deployment: Deployment, *, since: float, timeout: float = SYNC_TIMEOUT) -> None:
     """Wait until a poll that started after a monotonic moment has brought every match in sync."""
     known = {entry["match_id"] for entry in await list_matches(deployment)}
-    waiting = wanted = known | await _listed(deployment)
+    waiting = wanted = known | await listed_matches(deployment)
     try:
         async with asyncio.timeout(timeout):
             while waiting:
                 await asyncio.sleep(0.1 + len(wanted) * WAIT_SECONDS_PER_MATCH)
                 synced = await _synced(deployment, since)
                 # A match that has left its site's list before any poll will not be discovered any more.
-                wanted = known | await _listed(deployment)
+                wanted = known | await listed_matches(deployment)
                 waiting = wanted - synced - await unpolled_matches(deployment, wanted)
     except TimeoutError as error:
         count = "1 match was" if len(waiting) == 1 else f"{len(waiting)} matches were"
@@ -148,7 +155,7 @@ async def unpolled_matches(deployment: Deployment, names: Iterable[str]) -> set[
     return {name for name in names if not subjects.isdisjoint((name, name.partition("_")[0]))}
 
 
-async def _listed(deployment: Deployment) -> set[str]:
+async def listed_matches(deployment: Deployment) -> set[str]:
     """Return the matches that the sites list now."""
     matches = (await deployment.simulator.get("/_sim/status")).body["matches"]
     return {name for match in matches for site in deployment.sites if (name := _match_id(site, match))}

@@ -8,16 +8,16 @@ import pytest
 
 from tests.acceptance.conftest import ROOT
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(340)
 
 
-def chaos(*arguments: str) -> subprocess.CompletedProcess[str]:
+def chaos(*arguments: str, timeout: float = 200) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "bench.chaos", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=timeout,
         check=False,
     )
 
@@ -36,6 +36,21 @@ def test_a_short_chaos_loses_nothing_and_says_so_in_one_line() -> None:
     assert figures["kills"] >= 1
     assert figures["recover_max_s"] <= 60
     assert figures["amplification"] > 1
+
+
+@pytest.mark.req("JOB-6")
+def test_a_short_poison_reaches_both_sports_and_says_how_they_recovered() -> None:
+    run = chaos("poison", "--seed", "7", "--minutes", "0.1", timeout=300)
+
+    [line] = run.stdout.splitlines()
+    figures = json.loads(line)
+    assert (figures["suite"], figures["seed"], figures["orphans"]) == ("chaos poison", 7, 0), run.stdout + run.stderr
+    assert figures.keys() >= {"ok", "first_recover_s", "later_recover_s", "never_recovered", "wrong_reliable"}
+    assert run.returncode == (0 if figures["ok"] else 1)
+    assert figures["faulty_answers"]["cricket"] > 0
+    assert figures["faulty_answers"]["football"] > 0
+    assert figures["answers_read"] > 100
+    assert figures["reliable_share"] > 0
 
 
 def test_a_suite_that_does_not_exist_is_a_sentence_and_no_line() -> None:

@@ -54,7 +54,11 @@ class Control:
             "world_seconds": self._worlds[0].seconds,
             "is_frozen": all(world.is_frozen for world in self._worlds),
             "requests": dict(self._requests.counts),
-            "matches": [_summary(board) for world in self._worlds for board in world.boards.values()],
+            "matches": [
+                {**_summary(board), "faulty_answers": self._faults.faulty_answers[key]}
+                for world in self._worlds
+                for key, board in world.boards.items()
+            ],
         }
 
     def _asked(self, after: str) -> Response:
@@ -101,6 +105,7 @@ def _summary(board: Board | FootballBoard) -> dict[str, Any]:
         "key": board.game.key,
         "espn_id": match_number(board.game.key),
         "title": board.game.title,
+        "teams": [{"key": side.key, "name": side.name} for side in board.game.sides],
         "phase": _phase(board),
         "balls": len(board.balls_posted),
         "headline": board.headline,
@@ -113,6 +118,7 @@ def _football_summary(board: FootballBoard) -> dict[str, Any]:
         "sport": "football",
         "key": board.match.key,
         "title": f"{board.match.home.name} v {board.match.away.name}",
+        "teams": [{"key": team.key, "name": team.name} for team in (board.match.home, board.match.away)],
         "phase": "completed" if is_over(board) else _football_phase(board),
         "events": len(board.live),
         "headline": board.status,

@@ -13,6 +13,7 @@ from longstop_lab.simulator.football.world import FootballWorld
 from longstop_lab.simulator.http import Request, Response, failure
 from longstop_lab.simulator.pages.hostile import PAGE_FAULTS, break_page
 from longstop_lab.simulator.sites.crex.faults import TeamKeys, corrupt
+from longstop_lab.simulator.sites.espncricinfo.faults import corrupt_page
 from longstop_lab.simulator.sites.sofascore.faults import corrupt as corrupt_football
 from longstop_lab.simulator.timeline import Timeline
 
@@ -94,10 +95,12 @@ class FaultInjector(Generic[WorldT]):
         if fault.kind in PAGE_FAULTS:
             is_page = good.content_type == _HTML and good.status == 200
             return replace(good, body=break_page(fault, good.body)) if is_page else good
+        if good.status == 200 and good.content_type == _HTML:
+            return replace(good, body=corrupt_page(fault, good.body))
         if good.status != 200 or not good.content_type.startswith(_JSON):
             return good
         if isinstance(self._world, FootballWorld):
-            return replace(good, body=corrupt_football(fault, good.body))
+            return replace(good, body=corrupt_football(fault, request, good.body))
         return replace(good, body=corrupt(fault, request, good.body, self._teams(request)))
 
     def _about_another(self, request: Request) -> Request:

@@ -1,6 +1,7 @@
 """Faults that the simulator can inject: rules as data, and which of them affect a request."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -62,6 +63,8 @@ class FaultKind(StrEnum):
     UNLISTED = "unlisted"
     #: Returns the data of another match.
     OTHER_MATCH = "other-match"
+    #: Returns readable bodies with wrong numbers, the same ones in every response about a match.
+    POISONED = "poisoned"
     #: A page that loops endlessly `seconds` after it was loaded and no longer responds.
     SPIN = "spin"
     #: A page that allocates ten megabytes every second.
@@ -94,6 +97,8 @@ class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     match: str | None = None
     #: The share of requests, from 0 to 1.
     share: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    #: For how many seconds one roll of the share decides about all resources of a match; 0 rolls for each request.
+    window_seconds: _Seconds = 0.0
     #: How long the rule applies; `None` means until it is removed.
     valid_seconds: _Seconds | None = None
     #: For `latency`, `older`, `drip`, `spin`, `crash`, `dialogs` and `late-calls`.
@@ -110,7 +115,18 @@ class FaultRule(Struct, frozen=True, kw_only=True):
 
     id: int
     fault: Fault
+    since: datetime
     until: datetime | None
+    #: Decides what the windows of the fault hit.
+    seed: int
+
+    def hits(self, request: Request, now: datetime, dice: Random) -> bool:
+        """Return whether the request is one of the fault's share."""
+        if not self.fault.window_seconds:
+            return dice.random() < self.fault.share
+        window = int((now - self.since).total_seconds() // self.fault.window_seconds)
+        # A list and a table of names are about no match: they share one roll.
+        return Random(f"window {self.seed} {self.id} {request.match_key} {window}").random() < self.fault.share
 
     def applies_to(self, request: Request, now: datetime) -> bool:
         return (
@@ -140,7 +156,7 @@ class Choice(Struct, frozen=True, kw_only=True):
 
 def choose(rules: Sequence[FaultRule], request: Request, now: datetime, dice: Random) -> Choice:
     """Return what happens to a request: delays add up, and of the other faults the first one wins."""
-    struck = [rule for rule in rules if rule.applies_to(request, now) and dice.random() < rule.fault.share]
+    struck = [rule for rule in rules if rule.applies_to(request, now) and rule.hits(request, now, dice)]
     late = [rule.fault for rule in struck if rule.fault.kind is FaultKind.LATENCY]
     return Choice(
         delay_seconds=sum(fault.seconds + dice.uniform(0, fault.jitter_seconds) for fault in late),
@@ -152,9 +168,12 @@ class FaultRules:
     """The active rules, and the random numbers that decide which requests they affect."""
 
     def __init__(self, seed: int) -> None:
+        self._seed = seed
         self._dice = Random(f"faults {seed}")
         self._rules: dict[int, FaultRule] = {}
         self._last_id = 0
+        #: Answers about each match that a fault has changed, of all sites together.
+        self.faulty_answers: Counter[str] = Counter()
 
     @property
     def rules(self) -> list[FaultRule]:
@@ -163,7 +182,7 @@ class FaultRules:
     def add(self, fault: Fault, now: datetime) -> FaultRule:
         self._last_id += 1
         until = None if fault.valid_seconds is None else now + timedelta(seconds=fault.valid_seconds)
-        rule = FaultRule(id=self._last_id, fault=fault, until=until)
+        rule = FaultRule(id=self._last_id, fault=fault, since=now, until=until, seed=self._seed)
         self._rules[rule.id] = rule
         return rule
 
@@ -180,7 +199,10 @@ class FaultRules:
         self._rules = {rule.id: rule for rule in self.rules if rule.until is None or now < rule.until}
 
     def choose(self, request: Request, now: datetime) -> Choice:
-        return choose(self.rules, request, now, self._dice) if self._rules else Choice()
+        choice = choose(self.rules, request, now, self._dice) if self._rules else Choice()
+        if choice.rule is not None and (match := request.match_key):
+            self.faulty_answers[match] += 1
+        return choice
 
 
 def read_faults(body: bytes) -> list[Fault]:

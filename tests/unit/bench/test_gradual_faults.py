@@ -41,7 +41,7 @@ def test_latency_is_spread_around_its_level() -> None:
 
 
 def test_two_kinds_of_error_strike_the_share_together_and_each_as_often_as_the_other() -> None:
-    rules = [FaultRule(id=nth, fault=fault, until=None) for nth, fault in enumerate(errors(0.2, 1))]
+    rules = [FaultRule(id=nth, fault=fault, since=NOW, until=None, seed=1) for nth, fault in enumerate(errors(0.2, 1))]
     dice = Random(1)
 
     struck = [choose(rules, Request(method="GET", path="/x"), NOW, dice).fault for _ in range(20_000)]

@@ -14,7 +14,7 @@ FEED = Request(method="POST", path="/commentary/v1/getBallFeeds", body=b'{"match
 
 
 def rules(*faults: Fault) -> Sequence[FaultRule]:
-    return [FaultRule(id=nth, fault=fault, until=None) for nth, fault in enumerate(faults)]
+    return [FaultRule(id=nth, fault=fault, since=NOON, until=None, seed=1) for nth, fault in enumerate(faults)]
 
 
 def chosen(faults: Sequence[FaultRule], request: Request = STATE) -> FaultKind | None:
@@ -156,3 +156,44 @@ def test_an_invalid_fault_is_explained_in_words(body: bytes, reason: str) -> Non
 def test_an_unknown_kind_of_fault_is_an_error_that_lists_the_valid_ones() -> None:
     with pytest.raises(UsageError, match=r"Kinds: latency, drop, .*, late-calls, no-calls$"):
         read_faults(b'{"kind":"flood"}')
+
+
+def about(match: str, path: str = "/api/v3/getSV3") -> Request:
+    return Request(method="GET", path=path, query={"key": match})
+
+
+def test_within_a_window_one_roll_decides_about_all_resources_of_a_match() -> None:
+    book = FaultRules(seed=1)
+    book.add(Fault(kind=FaultKind.OTHER_MATCH, share=0.5, window_seconds=4), NOON)
+    keys = [f"11{nth:02}" for nth in range(50)]
+
+    def struck(path: str, second: float) -> list[bool]:
+        return [book.choose(about(key, path), NOON + timedelta(seconds=second)).fault is not None for key in keys]
+
+    page, feed = struck("/api/v3/getSV3", 0.1), struck("/commentary/v1/getBallFeeds", 3.9)
+
+    assert page == feed
+    assert 15 < sum(page) < 35
+    assert struck("/api/v3/getSV3", 4.1) != page
+
+
+def test_windows_are_the_same_for_the_same_seed_and_others_for_another() -> None:
+    def rolls(seed: int) -> list[bool]:
+        book = FaultRules(seed=seed)
+        book.add(Fault(kind=FaultKind.OTHER_MATCH, share=0.5, window_seconds=1), NOON)
+        return [book.choose(STATE, NOON + timedelta(seconds=second)).fault is not None for second in range(40)]
+
+    assert rolls(1) == rolls(1) != rolls(2)
+
+
+def test_answers_that_a_fault_changes_are_counted_for_each_match() -> None:
+    book = FaultRules(seed=1)
+    book.choose(STATE, NOON)
+    book.add(Fault(kind=FaultKind.LATENCY, seconds=1), NOON)
+    book.choose(STATE, NOON)
+    book.add(Fault(kind=FaultKind.POISONED, path="/api/"), NOON)
+
+    for request in (STATE, FEED, about("11CD"), about("11CD")):
+        book.choose(request, NOON)
+
+    assert book.faulty_answers == {"11AB": 1, "11CD": 2}

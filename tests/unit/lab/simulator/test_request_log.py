@@ -15,7 +15,9 @@ def test_a_request_is_noted_with_its_moment_its_match_and_what_befell_it() -> No
     banned = Fault(kind=FaultKind.STATUS, status=429, retry_after_seconds=3)
 
     book.note(REQUEST, Choice(), NOW)
-    book.note(REQUEST, Choice(delay_seconds=0.5, rule=FaultRule(id=1, fault=banned, until=None)), NOW)
+    book.note(
+        REQUEST, Choice(delay_seconds=0.5, rule=FaultRule(id=1, fault=banned, since=NOW, until=None, seed=1)), NOW
+    )
 
     good, bad = book.after(0)
     assert (good.number, good.at, good.path, good.match) == (1, NOW, "/x", "11AB")

@@ -1,5 +1,6 @@
 """How crex goes wrong in what it says: bodies that can be read and are not true."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,10 @@ _NAMES = "/mapping/getHomeMapData"
 
 _ZERO_OVERS = "0/0(0.0"
 _ZERO_BALLS = "0/0(0"
+#: What a poisoned innings has too much.
+_POISON_RUNS = 23
+_ALL_WICKETS = 10
+_SCORE = re.compile(r"(\d+)/(\d+)\((.*)")
 
 #: The two teams' keys of the match that a request is about.
 TeamKeys = tuple[str, str]
@@ -72,6 +77,20 @@ def _zero_card(card: list[dict[str, Any]], _fault: Fault, _teams: TeamKeys | Non
     return [{**innings, "d": _ZERO_BALLS} for innings in card]
 
 
+def _poison_state(state: dict[str, Any], _fault: Fault, _teams: TeamKeys | None) -> dict[str, Any]:
+    """Return the state with a wrong score of the innings under way, which event list and scorecard contradict."""
+    begun = [name for name in ("j", "k") if state[name] != _ZERO_OVERS]
+    return {**state, begun[-1]: _SCORE.sub(_poisoned_score, state[begun[-1]])} if begun else state
+
+
+def _poisoned_score(score: re.Match[str]) -> str:
+    return f"{int(score[1]) + _POISON_RUNS}/{min(_ALL_WICKETS, int(score[2]) + 1)}({score[3]}"
+
+
+def _poison_list(listing: dict[str, Any], fault: Fault, teams: TeamKeys | None) -> dict[str, Any]:
+    return {key: _poison_state(entry, fault, teams) for key, entry in listing.items()}
+
+
 def _no_names(_table: Any, _fault: Fault, _teams: TeamKeys | None) -> dict[str, Any]:
     return {"p": [], "t": []}
 
@@ -88,6 +107,8 @@ _CHANGES: dict[tuple[FaultKind, str], _Change] = {
     (FaultKind.ZEROED, _LIST): _zero_list,
     (FaultKind.ZEROED, _STATE): _zero_state,
     (FaultKind.ZEROED, _CARD): _zero_card,
+    (FaultKind.POISONED, _LIST): _poison_list,
+    (FaultKind.POISONED, _STATE): _poison_state,
     (FaultKind.NAMELESS, _NAMES): _no_names,
     (FaultKind.UNLISTED, _LIST): _unlist,
 }

@@ -15,8 +15,6 @@ def next_page(title: str, page: str, data: bytes) -> bytes:
     props = b'{"props":{"appNextJsContext":{"lang":"en","country":"gb","edition":"gb"},"globalDetails":'
     props += _furniture() + b',"appPageProps":{"data":' + data + b',"layout":"default"}},"page":"'
     props += page.encode() + b'","query":{},"buildId":"simulated","isFallback":false,"gip":true,"scriptLoader":[]}'
-    for character, written in _ESCAPES:
-        props = props.replace(character, written)
     return b"".join(
         (
             b'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>',
@@ -28,10 +26,17 @@ def next_page(title: str, page: str, data: bytes) -> bytes:
             b'</h1><div class="ad-slot" data-slot="top"></div></div>',
             _scripts(),
             b'<script id="__NEXT_DATA__" type="application/json">',
-            props,
+            escaped(props),
             b'</script><script src="/static/chunks/main.js" defer=""></script></body></html>',
         )
     )
+
+
+def escaped(script: bytes) -> bytes:
+    """Return JSON as it stands in a page."""
+    for character, written in _ESCAPES:
+        script = script.replace(character, written)
+    return script
 
 
 def not_found_page() -> bytes:
