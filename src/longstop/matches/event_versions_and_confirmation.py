@@ -37,12 +37,13 @@ class Versions:
         self._allotted: set[EventKey] = set()
         self._last: dict[Group, int] | None = None
 
-    def may_step_back(self, key: EventKey, what: str) -> bool:
-        """Return whether the last poll saw the same step back; otherwise note it as a suspect."""
-        token = f"{key} {what}"
-        if token in self._confirmed:
+    def may_step_back(self, key: EventKey, what: str, *, polls: int = 2) -> bool:
+        """Return whether this many polls in a row saw the same step back; otherwise note it as a suspect."""
+        tokens = [f"{key} {what}", *(f"{key} {what} in {number} polls" for number in range(2, polls))]
+        seen = max((number for number, token in enumerate(tokens, start=1) if token in self._confirmed), default=0)
+        if seen + 1 >= polls:
             return True
-        self.suspects.add(token)
+        self.suspects.add(tokens[seen])
         return False
 
     def allot(self, kind: str, place: tuple[int, ...] = (), side: str = "", *, wanted: int = 0) -> EventKey:

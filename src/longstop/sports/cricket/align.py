@@ -27,6 +27,8 @@ from longstop.sports.cricket.model import (
 
 #: More events gone at once than an over has is a broken list, not a correction by the scorer.
 MAX_VANISHED = 8
+#: Polls in a row that must show the end of an innings whose total contradicts its events.
+POLLS_AGAINST_EVENTS = 5
 
 
 class Milestones(Struct, frozen=True, kw_only=True):
@@ -352,7 +354,9 @@ def _align_milestones(versions: Versions, milestones: Milestones, settled: Colle
         key = _milestone_key(seen)
         old = versions.known.get(key)
         is_doubtful = _wants_two_polls(old, seen, settled)
-        if not is_doubtful or versions.may_step_back(key, content_hash(seen.content, None)):
+        is_against = seen.kind == CricketKind.INNINGS and seen.innings not in settled
+        polls = POLLS_AGAINST_EVENTS if is_against else 2
+        if not is_doubtful or versions.may_step_back(key, content_hash(seen.content, None), polls=polls):
             versions.put(key, seen.content, seen.source_event_id)
     for key in milestones.withdrawn:
         old = versions.known.get(key)

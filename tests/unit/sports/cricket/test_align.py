@@ -249,23 +249,36 @@ def test_an_innings_closes_at_once_and_shrinks_only_after_two_polls() -> None:
     closed = InningsSummary(team="T1", runs=50, wickets=3, overs=Overs(10, 0))
     smaller = InningsSummary(team="T1", runs=5, wickets=0, overs=Overs(0, 2))
     [new] = align({}, listed(), reached(CricketKind.INNINGS, closed, 1), settled=(1,)).events
-    first = align(fold(new), listed(), reached(CricketKind.INNINGS, smaller, 1))
+    shrunk = reached(CricketKind.INNINGS, smaller, 1)
+    first = align(fold(new), listed(), shrunk, settled=(1,))
 
-    second = align(fold(new), listed(), reached(CricketKind.INNINGS, smaller, 1), confirmed=first.suspects)
+    second = align(fold(new), listed(), shrunk, confirmed=first.suspects, settled=(1,))
 
     assert (str(new.key), first.events) == ("innings:1", [])
     assert reported(second.events) == [("innings:1", 2, "update")]
 
 
-def test_an_innings_whose_score_the_events_contradict_closes_after_two_polls() -> None:
-    """A cached board of the first innings, served in the third, says that an innings is over too."""
+def test_an_innings_whose_score_the_events_contradict_closes_after_five_polls() -> None:
+    """A cached board of the first innings, served in the third, says that an innings is over too; an altered one, too."""
     closed = reached(CricketKind.INNINGS, InningsSummary(team="T1", runs=50, wickets=3, overs=Overs(10, 0)), 3)
 
-    first = align({}, listed(), closed)
-    second = align({}, listed(), closed, confirmed=first.suspects)
+    polls = [align({}, listed(), closed)]
+    for _ in range(4):
+        polls.append(align({}, listed(), closed, confirmed=polls[-1].suspects))
 
-    assert first.events == []
-    assert reported(second.events) == [("innings:3", 1, "insert")]
+    assert [reported(each.events) for each in polls] == [[], [], [], [], [("innings:3", 1, "insert")]]
+
+
+def test_an_innings_that_the_events_contradict_is_counted_again_after_another_score() -> None:
+    one, other = (
+        reached(CricketKind.INNINGS, InningsSummary(team="T1", runs=runs, wickets=3, overs=Overs(10, 0)), 3)
+        for runs in (50, 51)
+    )
+
+    poll = align({}, listed(), one)
+    for shown in (one, one, other, one, one, one, one):
+        poll = align({}, listed(), shown, confirmed=poll.suspects)
+        assert poll.events == []
 
 
 def test_changes_come_in_the_order_of_play() -> None:
