@@ -88,7 +88,9 @@ async def _names(client: Client, state: CricketState, view: CricketView, absent:
     teams = tuple(sorted(view.board.team_keys - state.teams.keys()))
     if not (players or teams):
         return Names()
-    return await ask_optional(client, Query(resource=NAMES, players=players, teams=teams), Names, absent) or Names()
+    # With the match: a site may show names on the match's own page only.
+    query = Query(resource=NAMES, source_id=state.feed.source_id, players=players, teams=teams)
+    return await ask_optional(client, query, Names, absent) or Names()
 
 
 def _player_keys(view: CricketView) -> set[str]:
