@@ -267,6 +267,8 @@ class Board(ListingEntry, frozen=True, kw_only=True):
     #: Keys of the two sides; empty if the site does not say.
     batting: str = ""
     bowling: str = ""
+    #: False if the site only lists the two sides: then `batting` is the one that it lists first.
+    is_batting_known: bool = True
     #: The two innings of the current pair, in order of play; `None` if not shown.
     first: InningsScore | None = None
     second: InningsScore | None = None
