@@ -22,9 +22,8 @@ from longstop_lab.simulator.cricket.tally import (
 from longstop_lab.simulator.sites.espncricinfo.ids import ball_number, player_number
 from longstop_lab.simulator.sites.espncricinfo.players import last_name, player, players_by_key, team
 
+#: In the commentary; the summary has as many here, although 33 are recorded: fewer are harder for the scraper.
 WINDOW = 20
-#: Of the summary in play; 33 are recorded.
-SUMMARY_WINDOW = 33
 #: 1 to 4, 6 and 12 (not out, batters only) are recorded; 5 and those from 7 on are this simulator's choice.
 DISMISSAL_TYPES = {
     Dismissal.CAUGHT: 1,
@@ -92,7 +91,7 @@ def live_summary(board: Board, wall: Wall) -> dict[str, Any] | None:
     pair = (last.non_striker, last.batter) if last.runs.total % 2 else (last.batter, last.non_striker)
     is_super_over = board.game.innings[board.current - 1].is_super_over
     return {
-        "recentBalls": [ball(board, row, wall) for row in islice(_newest_first(board, is_super_over), SUMMARY_WINDOW)],
+        "recentBalls": [ball(board, row, wall) for row in islice(_newest_first(board, is_super_over), WINDOW)],
         "batsmen": [
             {
                 "runs": batting[key].runs,
