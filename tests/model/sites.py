@@ -101,7 +101,7 @@ class CrexSite:
         first = newest - 1 + newest % 2
         return {
             "a": ".".join(self.people.sides),
-            "rb": [{"bt": self.people.sides[(newest - 1) % 2]}],
+            "rb": [{"bt": self.people.sides[(newest - 1) % 2], "i": newest - 1}],
             "B": truth.headline or "B",
             "j": _crex_score(board.get(first)),
             "k": _crex_score(board.get(first + 1)),

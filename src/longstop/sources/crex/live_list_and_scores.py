@@ -36,9 +36,10 @@ _COUNT = re.compile(r"\d{1,4}", re.ASCII)
 
 
 class RecentOver(Struct, frozen=True):
-    """One of the last overs, of which only the batting side is used."""
+    """One of the last overs: the batting side, and the innings from 0."""
 
     bt: str = ""
+    i: int = 0
 
 
 class State(Struct, frozen=True):
@@ -86,11 +87,11 @@ def read_scorecard(body: bytes) -> Scorecard:
 
 
 def to_board(source_id: str, state: State) -> Board:
-    batting, bowling, is_batting_known = _sides(state)
     first, second = _innings_score("j", state.j), _innings_score("k", state.k)
     # The site fills an innings that has not started with zeros.
     if second is not None and second.is_blank:
         second = None
+    batting, bowling, is_batting_known = _sides(state, is_second=second is not None)
     phase = read_phase(state.B, first)
     return Board(
         source_id=source_id,
@@ -113,10 +114,12 @@ def to_board(source_id: str, state: State) -> Board:
     )
 
 
-def _sides(state: State) -> tuple[str, str, bool]:
+def _sides(state: State, *, is_second: bool) -> tuple[str, str, bool]:
     """Return the batting side, the other one, and whether play shows which is which."""
     one, _, two = state.a.partition(".")
-    bats = state.rb[-1].bt if state.rb and isinstance(state.rb, list) else ""
+    last = state.rb[-1] if state.rb and isinstance(state.rb, list) else RecentOver()
+    # At the start of an innings, the last overs may still be of the innings before.
+    bats = last.bt if last.i % 2 == is_second else ""
     return (two, one, True) if bats and bats == two else (one, two, bool(bats) and bats == one)
 
 

@@ -212,8 +212,8 @@ def test_a_match_that_has_not_begun_is_upcoming() -> None:
     assert (found.status, found.start_at) == (MatchStatus.UPCOMING, datetime(2026, 3, 7, 14, tzinfo=UTC))
 
 
-def rb(*sides: str) -> list[dict[str, object]]:
-    return [{"b": [], "bt": side, "i": 1, "o": nth, "r": 0, "ts": "0/0"} for nth, side in enumerate(sides, start=1)]
+def rb(*sides: str, innings: int = 0) -> list[dict[str, object]]:
+    return [{"b": [], "bt": side, "i": innings, "o": nth} for nth, side in enumerate(sides, start=1)]
 
 
 @pytest.mark.parametrize(("bats", "bowls"), [("T1", "T2"), ("T2", "T1")])
@@ -229,6 +229,13 @@ def test_without_play_both_sides_are_known_but_not_who_bats(shown: object) -> No
 
     assert found.team_keys == {"T1", "T2"}
     assert not found.is_batting_known
+
+
+@pytest.mark.parametrize(("second", "innings"), [("0/0(0.0", 0), ("1/0(0.1", 1), ("0/0(0.0", 2), ("1/0(0.1", 3)])
+def test_the_last_overs_say_who_bats_only_in_their_own_innings(second: str, innings: int) -> None:
+    """With the first ball of an innings they may still be those of the last one."""
+    assert board(k=second, rb=rb("T2", innings=innings)).is_batting_known
+    assert not board(k=second, rb=rb("T2", innings=innings + 1)).is_batting_known
 
 
 def test_a_state_may_show_its_format_where_the_start_is_expected() -> None:
