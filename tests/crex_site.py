@@ -88,10 +88,9 @@ class SiteMatch:
 
     def entry(self) -> dict[str, Any]:
         newest = max((ball.innings for ball in self.balls), default=1)
-        batting, bowling = self.sides if newest % 2 else self.sides[::-1]
         first = newest - 1 + newest % 2
         return {
-            "a": f"{batting}.{bowling}",
+            "a": ".".join(self.sides),
             "B": self.headline,
             "j": self.j if self.j is not None else self._score(first),
             "k": self.k if self.k is not None else self._score(first + 1),
@@ -101,7 +100,11 @@ class SiteMatch:
         }
 
     def state(self) -> dict[str, Any]:
-        play = {"p": "A1.A2", "q": "3.4*", "s": "1.2", "b": "B1", "c": "4.6.0.3"} if self.balls else {}
+        if not self.balls:
+            return self.entry()
+        newest = max(ball.innings for ball in self.balls)
+        overs = [{"bt": self.sides[(newest - 1) % 2], "i": newest - 1, "o": 1}]
+        play = {"p": "A1.A2", "q": "3.4*", "s": "1.2", "b": "B1", "c": "4.6.0.3", "rb": overs}
         return {**self.entry(), **play}
 
     def feed(self, before: int | None) -> list[dict[str, Any]]:

@@ -107,5 +107,38 @@ def match_page(all_innings: list[dict[str, Any]], balls: list[dict[str, Any]], *
     return page({"data": {"match": match(**changes), "content": content}})
 
 
+def page_in_play(all_innings: list[dict[str, Any]], balls: list[dict[str, Any]], **changes: Any) -> bytes:
+    """Return a match's page as the site shows it in play: no commentary, balls and players in a summary."""
+    balls = [{key: value for key, value in each.items() if key != "dismissalText"} for each in balls]
+    summary = {
+        "recentBalls": balls,
+        "batsmen": [
+            {"runs": 22, "balls": 16, "currentType": 2, "player": {"id": 12, "longName": "C Partner"}},
+            {"runs": 35, "balls": 32, "currentType": 1, "player": {"id": 11, "longName": "A Batter"}},
+        ],
+        "bowlers": [
+            {"overs": 1, "balls": 6, "conceded": 5, "wickets": 1, "currentType": 2, "player": {"id": 23}},
+            {"overs": 1.4, "balls": 10, "conceded": 16, "wickets": 0, "currentType": 1, "player": {"id": 22}},
+        ],
+    }
+    for each in summary["bowlers"]:
+        each["player"]["longName"] = "Bowler"
+    content = {
+        "innings": all_innings,
+        "superOverInnings": [],
+        "matchPlayers": None,
+        "supportInfo": {"liveSummary": summary, "superOverLiveSummary": None, "liveInfo": {"currentRunRate": 7.84}},
+    }
+    return page({"data": {"match": match(**changes), "content": content}})
+
+
+def older_list_page(*matches: dict[str, Any]) -> bytes:
+    """Return a list as the site embedded it until 2022."""
+    data = {"view": "results", "pageData": {"series": {"id": 1}, "content": {"matches": list(matches)}}}
+    state = json.dumps({"props": {"pageProps": {"seo": {}, "data": data}}, "page": "/series/SeriesResultPage"})
+    script = f'<script id="__NEXT_DATA__" type="application/json" crossorigin="anonymous">{state}</script>'
+    return f"<!DOCTYPE html><html><body>{script}</body></html>".encode()
+
+
 def list_page(*matches: dict[str, Any]) -> bytes:
     return page({"content": {"matches": list(matches)}})

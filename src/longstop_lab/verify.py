@@ -1,4 +1,6 @@
-"""The replay of real matches: file → simulator → scraper → store → API, compared with the file ball by ball.
+"""The replay of real matches: file → simulator → scraper → store → API, compared with the file.
+
+Every ball is compared, every innings total (penalty runs belong to it, not to a ball), and the outcome.
 
 This module reads the files itself. The simulator has another reader, so that a mistake in one shows in the comparison.
 """
@@ -6,7 +8,7 @@ This module reads the files itself. The simulator has another reader, so that a 
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -19,8 +21,9 @@ from longstop.errors import UsageError
 from longstop.yaml_validation import read_file
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 
-#: Real seconds of a replay, independent of the match's length.
+#: Real seconds of a replay; longer for more balls than this many per second.
 REPLAY_SECONDS = 5.0
+MAX_BALLS_PER_SECOND = 120
 #: Longer, so that the scraper can be killed several times.
 REPLAY_SECONDS_WITH_KILLS = 12.0
 BALL_GAP = 30.0
@@ -65,15 +68,42 @@ class Ball(Struct, frozen=True, kw_only=True):
     wickets: tuple[tuple[str, str], ...]
 
 
-def balls_of_file(path: Path) -> list[Ball]:
-    """Return the deliveries of a Cricsheet file in order of play."""
+class FileTruth(Struct, frozen=True, kw_only=True):
+    """What a file says about a match."""
+
+    #: In order of play.
+    balls: tuple[Ball, ...]
+    #: The runs of each innings that had a ball; a forfeited one has none.
+    totals: Mapping[int, int]
+    #: won, tie, draw or no result.
+    outcome: str
+
+
+def truth_of(path: Path) -> FileTruth:
+    """Return what is to be compared of a Cricsheet file."""
     try:
         match = json.loads(read_file(path, MAX_FILE_BYTES))
-        return list(_balls_of(match["innings"]))
+        outcome = match["info"]["outcome"]
+        return FileTruth(
+            balls=tuple(_balls_of(match["innings"])),
+            totals={
+                number: _total_of(innings)
+                for number, innings in enumerate(match["innings"], start=1)
+                if innings.get("overs")
+            },
+            outcome="won" if "winner" in outcome else outcome["result"],
+        )
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} is not a Cricsheet JSON file") from error
+
+
+def _total_of(innings: dict[str, Any]) -> int:
+    deliveries = (delivery for over in innings.get("overs", ()) for delivery in over["deliveries"])
+    penalties: dict[str, int] = innings.get("penalty_runs", {})
+    total: int = sum(each["runs"]["total"] for each in deliveries)
+    return total + sum(penalties.values())
 
 
 def _balls_of(innings: list[dict[str, Any]]) -> Iterator[Ball]:
@@ -94,9 +124,17 @@ def _balls_of(innings: list[dict[str, Any]]) -> Iterator[Ball]:
                 )
 
 
-def balls_of_events(events: list[dict[str, Any]]) -> list[Ball]:
+class Served(Struct, frozen=True, kw_only=True):
+    """What the API serves of a match."""
+
+    balls: tuple[Ball, ...]
+    totals: Mapping[int, int]
+    outcome: str | None
+
+
+def balls_of_events(events: list[dict[str, Any]]) -> tuple[Ball, ...]:
     """Return the current deliveries that the API serves, in order of play."""
-    return [
+    return tuple(
         Ball(
             innings=event["innings"],
             over=event["over"],
@@ -106,7 +144,7 @@ def balls_of_events(events: list[dict[str, Any]]) -> list[Ball]:
         )
         for event in events
         if event["kind"] == "delivery"
-    ]
+    )
 
 
 def _nonzero(runs: dict[str, int]) -> tuple[tuple[str, int], ...]:
@@ -123,30 +161,39 @@ class FileReport(Struct, frozen=True, kw_only=True):
     wrong: int
     missing: int
     extra: int
+    #: Innings whose total differs, and the outcome that was served if it differs.
+    wrong_totals: int
+    wrong_outcome: bool
     kills: int
     seconds: float
     first_difference: str | None
 
     @property
     def is_good(self) -> bool:
-        return self.deliveries == self.equal and not (self.wrong or self.missing or self.extra)
+        are_balls_equal = self.deliveries == self.equal and not (self.wrong or self.missing or self.extra)
+        return are_balls_equal and not (self.wrong_totals or self.wrong_outcome)
 
 
 async def verify_file(path: Path, *, kill_every: float | None) -> FileReport:
     """Replay one file and compare it with what the API serves."""
-    expected = balls_of_file(path)
-    if not expected:
+    truth = truth_of(path)
+    if not truth.balls:
         raise UsageError(f"{path} contains no deliveries to compare")
     began = monotonic()
-    async with deployed(_options(path, len(expected), kill_every)) as deployment:
+    async with deployed(_options(path, len(truth.balls), kill_every)) as deployment:
         kills = await _play(deployment, kill_every)
         served = await _served(deployment)
-    return _report(path, expected, served, kills, monotonic() - began)
+    return compare(path.name, truth, served, kills=kills, seconds=monotonic() - began)
+
+
+def replay_seconds(deliveries: int, kill_every: float | None) -> float:
+    """Return how long a replay takes: a match of five days has ten times the balls of a short one."""
+    least = REPLAY_SECONDS if kill_every is None else REPLAY_SECONDS_WITH_KILLS
+    return max(least, deliveries / MAX_BALLS_PER_SECOND)
 
 
 def _options(path: Path, deliveries: int, kill_every: float | None) -> DeploymentOptions:
-    seconds = REPLAY_SECONDS if kill_every is None else REPLAY_SECONDS_WITH_KILLS
-    speed = deliveries * BALL_GAP / seconds
+    speed = deliveries * BALL_GAP / replay_seconds(deliveries, kill_every)
     simulate = ("--matches", "0", "--replay", str(path), "--speed", f"{speed:.0f}", "--ball-gap", str(BALL_GAP))
     return DeploymentOptions(simulate=simulate, settings=_SETTINGS)
 
@@ -207,27 +254,44 @@ async def _wait_until_completed(deployment: Deployment) -> None:
         raise UsageError(f"the match was not completed within {FINISH_TIMEOUT:g} s: {entry}") from error
 
 
-async def _served(deployment: Deployment) -> list[Ball]:
+async def _served(deployment: Deployment) -> Served:
     entry = (await deployment.api.get("/cricket-data/matches")).body["matches"][0]
-    response = await deployment.api.get(f"{entry['url']}/events?current=true")
-    return balls_of_events(response.body["events"])
+    events = (await deployment.api.get(f"{entry['url']}/events?current=true")).body["events"]
+    # From the events, which are stored together. The payload comes from the live view and may be a second older.
+    return Served(
+        balls=balls_of_events(events),
+        totals={event["innings"]: event["data"]["runs"] for event in events if event["kind"] == "innings"},
+        outcome=next((event["data"]["outcome"] for event in events if event["kind"] == "result"), None),
+    )
 
 
-def _report(path: Path, expected: list[Ball], served: list[Ball], kills: int, seconds: float) -> FileReport:
-    wanted = {(ball.innings, ball.position): ball for ball in expected}
-    got = {(ball.innings, ball.position): ball for ball in served}
-    repeated = sum(count - 1 for count in Counter((ball.innings, ball.position) for ball in served).values())
+def compare(file: str, truth: FileTruth, served: Served, *, kills: int, seconds: float) -> FileReport:
+    """Return how what is served differs from the file."""
+    wanted = {(ball.innings, ball.position): ball for ball in truth.balls}
+    got = {(ball.innings, ball.position): ball for ball in served.balls}
+    repeated = sum(count - 1 for count in Counter((ball.innings, ball.position) for ball in served.balls).values())
     differing = [place for place in wanted if place in got and got[place] != wanted[place]]
     missing = [place for place in wanted if place not in got]
-    first = min(differing + missing, default=None)
+    totals = [
+        f"innings {number} has {truth.totals.get(number)} runs and was served with {served.totals.get(number)}"
+        for number in sorted({*truth.totals, *served.totals})
+        if truth.totals.get(number) != served.totals.get(number)
+    ]
+    is_outcome_wrong = served.outcome != truth.outcome
+    differences = [f"{wanted[place]} was served as {got.get(place)}" for place in sorted(differing + missing)]
+    differences += totals
+    if is_outcome_wrong:
+        differences.append(f"the match ended with {truth.outcome} and was served with {served.outcome}")
     return FileReport(
-        file=path.name,
-        deliveries=len(expected),
+        file=file,
+        deliveries=len(truth.balls),
         equal=len(wanted) - len(differing) - len(missing),
         wrong=len(differing),
         missing=len(missing),
         extra=len(got.keys() - wanted.keys()) + repeated,
+        wrong_totals=len(totals),
+        wrong_outcome=is_outcome_wrong,
         kills=kills,
         seconds=round(seconds, 1),
-        first_difference=None if first is None else f"{wanted[first]} was served as {got.get(first)}",
+        first_difference=next(iter(differences), None),
     )

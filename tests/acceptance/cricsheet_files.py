@@ -81,5 +81,32 @@ def write_match(path: Path) -> int:
             {"team": home, "overs": shoot_out[:1], "super_over": True},
         ],
     }
+    return _write(path, match)
+
+
+def write_test_match(path: Path, outcome: dict[str, Any]) -> int:
+    """Write a match of two days: a declaration, a follow-on, penalty runs; return the number of its deliveries."""
+    home, away = "Ashford", "Bexley"
+    first = [over(number, "A One", "B Nine", []) for number in range(6)]
+    second = [over(number, "B One", "A Nine", []) for number in range(2)]
+    match: dict[str, Any] = {
+        "info": {
+            "balls_per_over": 6,
+            "dates": ["2026-01-01", "2026-01-02"],
+            "match_type": "Test",
+            "outcome": outcome,
+            "teams": [home, away],
+            "players": {home: squad("A"), away: squad("B")},
+        },
+        "innings": [
+            {"team": home, "overs": first, "declared": True},
+            {"team": away, "overs": second, "penalty_runs": {"pre": 5}},
+            {"team": away, "overs": second, "penalty_runs": {"post": 5}},
+        ],
+    }
+    return _write(path, match)
+
+
+def _write(path: Path, match: dict[str, Any]) -> int:
     path.write_text(json.dumps(match))
     return sum(len(each["deliveries"]) for innings in match["innings"] for each in innings["overs"])

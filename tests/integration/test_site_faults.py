@@ -162,6 +162,7 @@ async def test_swapped_keys_are_swapped_in_state_list_feed_and_card_but_names_ar
     other = dict(zip(visitor.teams, reversed(visitor.teams), strict=True))
     assert bad[STATE]["a"] == ".".join(reversed(good[STATE]["a"].split(".")))
     assert bad[LIST][visitor.key]["a"] == bad[STATE]["a"]
+    assert [each["bt"] for each in bad[STATE]["rb"]] == [other[each["bt"]] for each in good[STATE]["rb"]]
     assert [each["c"] for each in bad[CARD]] == [other[each["c"]] for each in good[CARD]]
     ends = [(item, was) for item, was in zip(bad[FEED], good[FEED], strict=True) if item["type"] == "o"]
     assert ends

@@ -109,7 +109,7 @@ def test_recorded_frames_have_equal_digests_exactly_when_they_are_read_alike() -
 @where_recorded
 def test_what_moved_between_recorded_frames_beside_the_play_moves_no_digest() -> None:
     """The frames in play are some balls apart: each is shown again with the odds and forecasts of the next."""
-    read = {"a", "B", "j", "k", "fo", "mt", "tg", "p", "q", "s", "b", "c"}
+    read = {"a", "B", "j", "k", "fo", "mt", "tg", "p", "q", "s", "b", "c", "rb"}
     query = Query(resource=LIVE, source_id="11HD")
     shown = frames("crex/sv3_frames_11HD_inplay.json")
     for before, after in pairwise(shown):

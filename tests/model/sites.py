@@ -99,9 +99,9 @@ class CrexSite:
         board = truth.board()
         newest = max(board, default=1)
         first = newest - 1 + newest % 2
-        batting, bowling = self.people.sides if newest % 2 else self.people.sides[::-1]
         return {
-            "a": f"{batting}.{bowling}",
+            "a": ".".join(self.people.sides),
+            "rb": [{"bt": self.people.sides[(newest - 1) % 2], "i": newest - 1}],
             "B": truth.headline or "B",
             "j": _crex_score(board.get(first)),
             "k": _crex_score(board.get(first + 1)),

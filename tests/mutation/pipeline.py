@@ -34,9 +34,29 @@ PIPELINE = (
     _mutant(
         "a commit of unknown outcome counts as failed",
         "matches.live_match_and_feeds",
-        "LiveMatch.poll",
+        "LiveMatch._poll",
         swap("self.is_base_known = False", "self.is_base_known = True"),
     ),
+    _mutant(
+        "the first answers about a match are believed",
+        "matches.pipeline",
+        "Pipeline._judge",
+        never("not trust.is_known and state.snapshot is None"),
+    ),
+    _mutant("one contradiction is enough to rebuild a match", "matches.trust", "Trust.has_agreed", always("_ and _")),
+    _mutant(
+        "the listing cannot back what is stored",
+        "matches.trust",
+        "judge_contradiction",
+        never("_ or answers.agree is _"),
+    ),
+    _mutant(
+        "what a rebuilt match no longer shows stays",
+        "matches.pipeline",
+        "_rebuilt",
+        swap("(*gone, *changed)", "(*changed,)"),
+    ),
+    _mutant("a suspect answer is stored", "matches.trust", "judge_suspect", always("suspicions <= _")),
     _mutant(
         "only the newest events of a large diff are kept",
         "sports.cricket.align",

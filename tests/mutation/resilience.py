@@ -38,7 +38,7 @@ _BREAKERS = (
         "the last Retry-After counts, not the longest",
         _GUARDS,
         "GuardedFetcher._postpone_all",
-        swap("max(self.postponed_until, _1)", "_1"),
+        always("now + _ > self.postponed_until"),
     ),
 )
 

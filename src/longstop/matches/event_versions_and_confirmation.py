@@ -132,10 +132,12 @@ def confirm(
 ) -> tuple[tuple[Finding, ...], frozenset[str]]:
     """Return the findings that two polls agree on, and the tokens of those that await the second.
 
-    Endpoints are read one after the other and may be out of step.
+    Endpoints are read one after the other and may be out of step. A finding is identified by kind and place: an open
+    one stays open, with its new detail.
     """
     found = tuple(found)
-    confirmed = tuple(each for each in found if each in is_open or _token(each) in suspects)
+    places = {(each.kind, each.place) for each in is_open}
+    confirmed = tuple(each for each in found if (each.kind, each.place) in places or _token(each) in suspects)
     return confirmed, frozenset(_token(each) for each in found if each not in confirmed)
 
 

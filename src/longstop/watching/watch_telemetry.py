@@ -1,6 +1,7 @@
 """Telemetry of one watch. A condition that lasts is reported once."""
 
 from collections import Counter, deque
+from collections.abc import Iterable
 from typing import Any
 
 from longstop.clock import Moment, to_iso
@@ -73,10 +74,10 @@ class WatchEvents:
             self._phase_changed(before.row.phase, after)
         if before.sync is not after.sync and after.sync is SyncState.IN_SYNC:
             self._bus.emit(matches.MatchInSync(**self._about, events=len(after.events)))
-        for finding in _sorted(set(after.findings) - set(before.findings)):
+        for finding in _new(after.findings, before.findings):
             event = matches.FindingOpened(**self._about, kind=finding.kind, place=finding.place, detail=finding.detail)
             self._bus.emit(event)
-        for finding in _sorted(set(before.findings) - set(after.findings)):
+        for finding in _new(before.findings, after.findings):
             self._bus.emit(matches.FindingClosed(**self._about, kind=finding.kind, place=finding.place))
 
     def _phase_changed(self, before: Phase, after: MatchState) -> None:
@@ -157,5 +158,9 @@ class WatchEvents:
             self._bus.emit(matches.SourceResumed(**self._about, seconds=round(now - since, 1)))
 
 
-def _sorted(findings: set[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda each: (each.kind, each.place))
+def _new(findings: Iterable[Finding], others: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that the others do not have. One that is only worded otherwise is the same."""
+    places = {(each.kind, each.place) for each in others}
+    return sorted(
+        (each for each in findings if (each.kind, each.place) not in places), key=lambda each: (each.kind, each.place)
+    )

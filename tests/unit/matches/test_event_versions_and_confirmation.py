@@ -25,3 +25,19 @@ def test_another_detail_is_another_doubt() -> None:
     assert findings == ()
     assert doubts
     assert doubts != suspects
+
+
+def test_an_open_finding_stays_open_when_its_wording_changes() -> None:
+    """A finding is its kind and place: closing it for one poll would show a gap as two."""
+    reworded = Finding(kind=GAP.kind, place=GAP.place, detail="missing: ball 2, 3")
+
+    assert confirm([reworded], (), (GAP,)) == ((reworded,), frozenset())
+
+
+def test_the_same_place_with_another_kind_is_another_finding() -> None:
+    mismatch = Finding(kind=FindingKind.MISMATCH, place=GAP.place, detail="+1 runs")
+
+    findings, suspects = confirm([mismatch], (), (GAP,))
+
+    assert findings == ()
+    assert suspects

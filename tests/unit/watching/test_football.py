@@ -5,12 +5,16 @@ from collections.abc import Callable
 
 import pytest
 
+from longstop.fetching.base import FetchRequest
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.match import MatchStatus, Phase
 from longstop.model.polling_status import SyncState
+from longstop.model.source_queries_and_answers import Query
+from longstop.sources.base import Source, not_offered
 from longstop.sources.sofascore.source import SofascoreSource
+from longstop.sports.football.model import LINEUPS, STATISTICS
 from longstop.sports.football.sport import Football
 from longstop.supervision.memory_for_new_matches import MemoryCheck
 from longstop.telemetry.bus import Bus
@@ -25,7 +29,8 @@ from tests.memory import MemoryHot, MemorySink, MemoryStore
 class Running:
     """A scheduler with one football match."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Source | None = None) -> None:
+        self.source = source or SofascoreSource(SOFASCORE_CONFIG)
         self.pages = FootballPages()
         self.pages.event = event("1st half", 0, 0)
         self.store = MemoryStore()
@@ -49,7 +54,7 @@ class Running:
 
     async def _run(self) -> None:
         bus, clock = Bus([self.sink]), VirtualClock()
-        client = SourceClient(SofascoreSource(SOFASCORE_CONFIG), ScriptedFetcher(self.pages, delay_seconds=0.01))
+        client = SourceClient(self.source, ScriptedFetcher(self.pages, delay_seconds=0.01))
         context = WatchContext(
             pipeline=Pipeline(Football(), client=client, store=self.store, bus=bus, clock=clock, scraper_id="node-a"),
             matches=LiveMatches(self.store, "node-a"),
@@ -138,3 +143,26 @@ def test_a_match_that_leaves_the_list_is_not_finished_until_its_event_says_so() 
 
     assert running.store.rows[1].phase is Phase.COMPLETED
     assert running.keys == ["goal:home:1", "result"]
+
+
+class SourceOfScores(SofascoreSource):
+    """A source that offers neither line-ups nor statistics."""
+
+    def request(self, query: Query) -> FetchRequest:
+        if query.resource in (LINEUPS, STATISTICS):
+            raise not_offered(self.name, query.resource)
+        return super().request(query)
+
+
+def test_a_source_without_line_ups_and_statistics_is_read() -> None:
+    running = Running(SourceOfScores(SOFASCORE_CONFIG))
+
+    def show() -> None:
+        running.pages.event = event("1st half", 1, 0)
+        running.pages.incidents = [goal(100, 1, 0), card(101)]
+
+    running.play((10.0, show), until=14)
+
+    assert running.keys == ["goal:home:1", "card:home:1"]
+    record = running.hot.rows[1].record
+    assert (record.sync, record.total_failures) == (SyncState.IN_SYNC, 0)

@@ -129,11 +129,11 @@ def _label(text: str) -> Overs:
 
 
 def read_ball_value(text: str) -> Runs:
-    """Parse the runs of a ball: `4`, `wd`, `5wd`, `4nb` (four off the bat), `nb2` (two extras), `lb+5p`."""
+    """Parse the runs of a ball: `4`, `wd`, `5wd`, `4nb` (four off the bat), `nb2` (two extras), `lb+5p`, `lb1`."""
     counts = dict.fromkeys(("batter", "wides", "noballs", "byes", "legbyes", "penalty"), 0)
     for part in text.split("+"):
         found = _BALL_PART.fullmatch(part)
-        if not part or found is None or (found["extras"] and found["kind"] != "nb"):
+        if not part or found is None or (found["extras"] and not _may_follow(found["kind"], found["number"])):
             raise LayoutChanged(f"cannot parse the ball value {text[:40]!r}")
         number, kind = found["number"], found["kind"]
         match kind:
@@ -143,8 +143,13 @@ def read_ball_value(text: str) -> Runs:
                 counts["batter"] += int(number or 0)
                 counts["noballs"] += int(found["extras"] or 1)
             case _:
-                counts[_EXTRAS[kind]] += int(number or 1)
+                counts[_EXTRAS[kind]] += int(number or found["extras"] or 1)
     return Runs(**counts)
+
+
+def _may_follow(kind: str | None, number: str) -> bool:
+    """Return whether a number may follow: the extras of a no-ball, or byes, whose number may be on either side."""
+    return kind == "nb" or (kind in ("b", "lb") and not number)
 
 
 # --- names -----------------------------------------------------------------------------------------------------------

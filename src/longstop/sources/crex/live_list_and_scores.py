@@ -35,15 +35,26 @@ _TARGET = re.compile(r"(\d{1,4})\((\d{1,3})\.(\d)\)?", re.ASCII)
 _COUNT = re.compile(r"\d{1,4}", re.ASCII)
 
 
+class RecentOver(Struct, frozen=True):
+    """One of the last overs: the batting side, and the innings from 0."""
+
+    bt: str = ""
+    i: int = 0
+
+
 class State(Struct, frozen=True):
     """The fields of a live state, or of a list entry, that are used. Other keys are odds, forecasts and decoration."""
 
+    #: Keys of the two sides in the order of the fixture, which does not say who bats.
     a: str
     B: str
     j: str
     k: str = ""
     fo: str | UnsetType = UNSET
-    mt: Milliseconds | UnsetType = UNSET
+    #: The start; some bodies have the format here.
+    mt: Milliseconds | Annotated[str, Meta(max_length=20)] | UnsetType = UNSET
+    #: The last overs, oldest first; empty outside of play.
+    rb: list[RecentOver] | str | None = None
     tg: str | UnsetType = UNSET
     p: str = ""
     q: str = ""
@@ -76,11 +87,11 @@ def read_scorecard(body: bytes) -> Scorecard:
 
 
 def to_board(source_id: str, state: State) -> Board:
-    batting, _, bowling = state.a.partition(".")
     first, second = _innings_score("j", state.j), _innings_score("k", state.k)
     # The site fills an innings that has not started with zeros.
     if second is not None and second.is_blank:
         second = None
+    batting, bowling, is_batting_known = _sides(state, is_second=second is not None)
     phase = read_phase(state.B, first)
     return Board(
         source_id=source_id,
@@ -88,18 +99,28 @@ def to_board(source_id: str, state: State) -> Board:
         headline=phase.headline,
         batting=batting,
         bowling=bowling,
+        is_batting_known=is_batting_known,
         first=first,
         second=second,
         result=phase.result,
         is_innings_over=phase.is_innings_over,
         target=_target(state.tg),
-        match_format=state.fo or None,
-        start_at=datetime.fromtimestamp(state.mt / 1000, UTC) if state.mt else None,
+        match_format=state.fo or (state.mt if isinstance(state.mt, str) else None) or None,
+        start_at=datetime.fromtimestamp(state.mt / 1000, UTC) if isinstance(state.mt, int) and state.mt else None,
         batters=_batters(state),
         bowler=_bowler(state),
         # Odds and forecasts change constantly; only scores, sides and texts count.
         fingerprint="|".join((state.a, phase.headline, state.j, state.k, str(state.mt), str(state.tg))),
     )
+
+
+def _sides(state: State, *, is_second: bool) -> tuple[str, str, bool]:
+    """Return the batting side, the other one, and whether play shows which is which."""
+    one, _, two = state.a.partition(".")
+    last = state.rb[-1] if state.rb and isinstance(state.rb, list) else RecentOver()
+    # At the start of an innings, the last overs may still be of the innings before.
+    bats = last.bt if last.i % 2 == is_second else ""
+    return (two, one, True) if bats and bats == two else (one, two, bool(bats) and bats == one)
 
 
 def _innings_score(field: str, text: str) -> InningsScore | None:
@@ -156,7 +177,7 @@ def numbers(pattern: re.Pattern[str], text: str, field: str) -> list[int]:
 # --- the phase of play: field B --------------------------------------------------------------------------------------
 
 #: During play a code of the last event (`4`, `wd`, `w`, `o`, `^2` = caught, not two runs), else a text.
-_CODE = re.compile(r"\^?\d{0,2}(wd|nb\d?|lb|b|p|w|o|B|e|bc|u|no|ba|cd|f|fh|ruka)?(\+.*)?")
+_CODE = re.compile(r"\^?\d{0,2}(wd|nb\d?|lb\d?|b\d?|p|w|o|B|e|bc|u|no|ba|cd|f|fh|ruka)?(\+.*)?")
 
 
 def masked(state: State) -> State:

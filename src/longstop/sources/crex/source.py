@@ -2,8 +2,11 @@
 
 The format is that of 2026: single-letter keys, mostly string values, no time stamp and no version in any body.
 
-*Unverified*, because no such body was recorded: the live list as a whole, wicket items, extras in a ball's value, the
-table of names, super overs, `tg` (target), and the texts of results. The simulator writes exactly what is parsed here.
+Which side bats is shown by play (`rb`) and by the scorecard. `a` has the two sides in the order of the fixture. Balls
+name a batting side, too (`bat_team_fkey`), but have been reported with the bowling side there: it is not used.
+
+*Unverified*, because no such body was recorded: the live list as a whole, wicket items, wides and no-balls in a ball's
+value, super overs, and `tg` (target). The simulator writes exactly what is parsed here.
 """
 
 import re
@@ -19,6 +22,7 @@ from longstop.sources.base import SourceConfig, not_offered
 from longstop.sources.bodies_and_urls import decode, digest_of, split_site_url
 from longstop.sources.crex.dom import read_rendered
 from longstop.sources.crex.event_list_and_names import read_event_list, read_items, read_names
+from longstop.sources.crex.fixtures import fixtures_content, read_fixtures
 from longstop.sources.crex.live_list_and_scores import State, masked, read_live_list, read_scorecard, to_board
 from longstop.sports.cricket.model import BALLS, NAMES, SCORECARD
 
@@ -29,8 +33,16 @@ _MATCH_PAGE = re.compile(
 )
 
 
+_ARRAY = re.compile(rb"\s*\[\s*\{")
+
+
+def _is_fixture_list(body: bytes) -> bool:
+    """Return whether a list is one of fixtures, an array. An empty array is no list of either kind."""
+    return _ARRAY.match(body) is not None
+
+
 _READERS: dict[str, Callable[[str, bytes], Any]] = {
-    LIST: lambda _, body: read_live_list(body),
+    LIST: lambda _, body: read_fixtures(body) if _is_fixture_list(body) else read_live_list(body),
     LIVE: lambda source_id, body: to_board(source_id, decode(body, State)),
     SCORECARD: lambda _, body: read_scorecard(body),
     BALLS: read_event_list,
@@ -39,7 +51,11 @@ _READERS: dict[str, Callable[[str, bytes], Any]] = {
 }
 #: The part of a body that counts for its digest: odds, forecasts and decoration change constantly.
 _CONTENT: dict[str, Callable[[bytes], Any]] = {
-    LIST: lambda body: {key: masked(state) for key, state in decode(body, dict[str, State]).items()},
+    LIST: lambda body: (
+        fixtures_content(body)
+        if _is_fixture_list(body)
+        else {key: masked(state) for key, state in decode(body, dict[str, State]).items()}
+    ),
     LIVE: lambda body: masked(decode(body, State)),
     BALLS: read_items,
 }

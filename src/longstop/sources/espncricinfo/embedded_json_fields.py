@@ -6,7 +6,7 @@ from typing import Annotated, Generic, TypeVar
 
 from msgspec import Meta, Struct
 
-from longstop.errors import MalformedBody, SourceChallenged
+from longstop.errors import LayoutChanged, MalformedBody, SourceChallenged
 from longstop.sources.bodies_and_urls import Id, Small, is_challenge
 
 _NEXT_DATA = re.compile(rb'<script id="__NEXT_DATA__" type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
@@ -107,9 +107,40 @@ class EspnSquads(Struct, frozen=True):
     teamPlayers: list[EspnSquad]
 
 
+class EspnBatter(Struct, frozen=True):
+    player: EspnNamed
+    runs: Small | None = None
+    balls: Small | None = None
+    #: 1 on strike, 2 at the other end.
+    currentType: int | None = None
+
+
+class EspnBowler(Struct, frozen=True):
+    player: EspnNamed
+    conceded: Small | None = None
+    balls: Small | None = None
+    wickets: Small | None = None
+    #: 1 bowls now, 2 bowls from the other end.
+    currentType: int | None = None
+
+
+class EspnLiveSummary(Struct, frozen=True):
+    """The state of play: only in play."""
+
+    recentBalls: list[EspnBall] = []
+    batsmen: list[EspnBatter] = []
+    bowlers: list[EspnBowler] = []
+
+
+class EspnSupport(Struct, frozen=True):
+    liveSummary: EspnLiveSummary | None = None
+    superOverLiveSummary: EspnLiveSummary | None = None
+
+
 class EspnContent(Struct, frozen=True):
     innings: list[EspnInnings]
     recentBallCommentary: EspnComments | None = None
+    supportInfo: EspnSupport | None = None
     superOverInnings: list[EspnInnings] = []
     matchPlayers: EspnSquads | None = None
 
@@ -118,9 +149,20 @@ class EspnContent(Struct, frozen=True):
         return (*self.innings, *self.superOverInnings)
 
     @property
+    def summary(self) -> EspnLiveSummary:
+        """Return the state of play; empty if the page shows none."""
+        support = self.supportInfo or EspnSupport()
+        return support.superOverLiveSummary or support.liveSummary or EspnLiveSummary()
+
+    @property
     def recent_balls(self) -> list[EspnBall]:
-        shown = self.recentBallCommentary
-        return [*shown.superOverBallComments, *shown.ballComments] if shown else []
+        """Return the newest balls. In play they may be in the summary only, which has no text of a dismissal."""
+        comments, support = self.recentBallCommentary, self.supportInfo or EspnSupport()
+        balls = [*comments.superOverBallComments, *comments.ballComments] if comments else []
+        for summary in (support.superOverLiveSummary, support.liveSummary):
+            known = {ball.id for ball in balls}
+            balls += [ball for ball in summary.recentBalls if ball.id not in known] if summary else []
+        return balls
 
 
 class EspnData(Struct, frozen=True):
@@ -140,6 +182,10 @@ class EspnListData(Struct, frozen=True):
     content: EspnListContent
 
 
+class EspnOlderListData(Struct, frozen=True):
+    pageData: EspnListData
+
+
 class EspnPageProps(Struct, Generic[PageData], frozen=True):
     data: PageData
 
@@ -152,6 +198,25 @@ class EspnPage(Struct, Generic[PageData], frozen=True):
     """Any page; its kind decides which data it has."""
 
     props: EspnProps[PageData]
+
+
+class EspnListProps(Struct, frozen=True):
+    """The list, in the layout of today or that of 2022."""
+
+    appPageProps: EspnPageProps[EspnListData] | None = None
+    pageProps: EspnPageProps[EspnOlderListData] | None = None
+
+
+class EspnListPage(Struct, frozen=True):
+    props: EspnListProps
+
+    @property
+    def matches(self) -> list[EspnMatch]:
+        if self.props.appPageProps is not None:
+            return self.props.appPageProps.data.content.matches
+        if self.props.pageProps is not None:
+            return self.props.pageProps.data.pageData.content.matches
+        raise LayoutChanged("the list has neither props.appPageProps nor props.pageProps")
 
 
 def embedded_json(body: bytes) -> bytes:

@@ -3,8 +3,11 @@
 The page shows the totals and overs of every innings, but only the **last 20 balls** and the first over of each
 innings. Balls that left this window between two polls cannot be fetched later.
 
-*Unverified*, because no such page was recorded: the listing, a match in play (only a finished one was recorded),
-breaks, super overs, and that the site ignores the slug as long as the number is right.
+In play, balls may be in a summary (`supportInfo.liveSummary`) instead of the commentary. The summary also has the
+batters and the bowler of the moment.
+
+*Unverified*, because no such page was recorded: the live listing (only lists of results were recorded), breaks, super
+overs, and that the site ignores the slug as long as the number is right.
 """
 
 import re
@@ -18,7 +21,7 @@ from longstop.sources.base import SourceConfig, not_offered
 from longstop.sources.bodies_and_urls import decode, digest_of, split_site_url
 from longstop.sources.espncricinfo.embedded_json_fields import (
     EspnData,
-    EspnListData,
+    EspnListPage,
     EspnMatchData,
     EspnPage,
     embedded_json,
@@ -31,7 +34,7 @@ _MATCH_PAGE = re.compile(r"/series/[^/]+-\d{1,12}/[^/]+-(?P<match>\d{1,12})(?:/|
 
 
 _READERS: dict[str, Callable[[EspnData], Any]] = {
-    LIVE: lambda data: to_board(data.match, data.content.all_innings),
+    LIVE: lambda data: to_board(data.match, data.content.all_innings, data.content.summary),
     BALLS: lambda data: to_event_list(data.content),
     SCORECARD: lambda data: to_scorecard(data.content.all_innings),
     NAMES: to_names,
@@ -65,8 +68,7 @@ class EspncricinfoSource:
 
     def parse(self, query: Query, body: bytes) -> Any:
         if query.resource == LIST:
-            page = decode(embedded_json(body), EspnPage[EspnListData])
-            return Listing(boards=tuple(to_board(match, ()) for match in page.props.appPageProps.data.content.matches))
+            return Listing(boards=tuple(map(to_board, decode(embedded_json(body), EspnListPage).matches)))
         data = decode(embedded_json(body), EspnPage[EspnMatchData]).props.appPageProps.data.data
         if query.source_id and str(data.match.objectId) != query.source_id:
             raise WrongMatch(f"the page is of match {data.match.objectId}")
@@ -76,5 +78,7 @@ class EspncricinfoSource:
 
     def digest(self, query: Query, body: bytes) -> bytes:
         # The page has advertisements, clocks and tokens: only fields that are read count.
-        shape = EspnPage[EspnListData] if query.resource == LIST else EspnPage[EspnMatchData]
-        return digest_of(decode(embedded_json(body), shape))
+        page = embedded_json(body)
+        if query.resource == LIST:
+            return digest_of(decode(page, EspnListPage).matches)
+        return digest_of(decode(page, EspnPage[EspnMatchData]))

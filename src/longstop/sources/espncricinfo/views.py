@@ -1,6 +1,6 @@
 """Converts a page of espncricinfo to views: scoreboard, scorecard, event list and names.
 
-The event list has the last twenty balls, the first over of each innings, and a summary of every over.
+The event list has the newest balls, the first over of each innings, and a summary of every over.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,14 +11,19 @@ from longstop.model.match import MatchStatus
 from longstop.sources.bodies_and_urls import clean_name
 from longstop.sources.espncricinfo.embedded_json_fields import (
     EspnBall,
+    EspnBatter,
+    EspnBowler,
     EspnContent,
     EspnData,
     EspnInnings,
+    EspnLiveSummary,
     EspnMatch,
     EspnOver,
 )
 from longstop.sports.cricket.model import (
+    Batter,
     Board,
+    Bowler,
     Delivery,
     Dismissal,
     EventListPage,
@@ -38,7 +43,7 @@ from longstop.sports.cricket.model import (
 )
 
 
-def to_board(match: EspnMatch, innings: tuple[EspnInnings, ...]) -> Board:
+def to_board(match: EspnMatch, innings: tuple[EspnInnings, ...] = (), summary: EspnLiveSummary | None = None) -> Board:
     status, headline = _status(match)
     result = result_in(match.statusText or match.status) if match.state == "POST" else None
     if match.state == "POST" and result is None:
@@ -46,13 +51,15 @@ def to_board(match: EspnMatch, innings: tuple[EspnInnings, ...]) -> Board:
     current = innings[-1] if innings else None
     pair = innings[(len(innings) - 1) // 2 * 2 :] if innings else ()
     teams = [str(entry.team.id) for entry in match.teams]
-    batting = str(current.team.id) if current else ""
+    is_live = match.state == "LIVE"
+    batting = str(current.team.id) if current else next(iter(teams), "")
     return Board(
         source_id=str(match.objectId),
         status=MatchStatus.COMPLETED if result else status,
         headline=result.text if result else headline,
         batting=batting,
-        bowling=next((team for team in teams if team != batting), "") if batting else "",
+        bowling=next((team for team in teams if team != batting), ""),
+        is_batting_known=current is not None,
         first=_score(pair[0]) if pair else None,
         second=_score(pair[1]) if len(pair) > 1 else None,
         result=result,
@@ -60,8 +67,23 @@ def to_board(match: EspnMatch, innings: tuple[EspnInnings, ...]) -> Board:
         target=_target(current),
         match_format=match.format,
         start_at=match.startTime.astimezone(UTC) if match.startTime and match.startTime.tzinfo else None,
+        batters=tuple(_batters(summary.batsmen)) if summary and is_live else (),
+        bowler=_bowler(summary.bowlers) if summary and is_live else None,
         fingerprint=_fingerprint(match),
     )
+
+
+def _batters(shown: Iterable[EspnBatter]) -> Iterator[Batter]:
+    for each in shown:
+        if each.runs is not None and each.balls is not None:
+            yield Batter(key=str(each.player.id), runs=each.runs, balls=each.balls, on_strike=each.currentType == 1)
+
+
+def _bowler(shown: Iterable[EspnBowler]) -> Bowler | None:
+    now = next((bowler for bowler in shown if bowler.currentType == 1), None)
+    if now is None or now.conceded is None or now.balls is None or now.wickets is None:
+        return None
+    return Bowler(key=str(now.player.id), runs=now.conceded, balls=now.balls, wickets=now.wickets)
 
 
 def _status(match: EspnMatch) -> tuple[MatchStatus, str]:
@@ -220,7 +242,11 @@ def to_names(data: EspnData) -> Names:
 
 def _players(content: EspnContent) -> dict[str, str]:
     squads = content.matchPlayers.teamPlayers if content.matchPlayers else []
-    listed = (entry.player for squad in squads for entry in squad.players)
+    listed = (
+        *(batter.player for batter in content.summary.batsmen),
+        *(bowler.player for bowler in content.summary.bowlers),
+        *(entry.player for squad in squads for entry in squad.players),
+    )
     return {str(player.id): clean_name(player.longName) for player in listed if player.longName.strip()}
 
 

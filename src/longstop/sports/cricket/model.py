@@ -182,7 +182,8 @@ _RESULTS: tuple[tuple[re.Pattern[str], ResultKind], ...] = (
     (re.compile(r"^(match )?abandoned\b", re.IGNORECASE), ResultKind.ABANDONED),
     (re.compile(r"^(match )?cancell?ed\b", re.IGNORECASE), ResultKind.CANCELLED),
     (re.compile(r"\b(walkover|conceded)\b", re.IGNORECASE), ResultKind.WALKOVER),
-    (re.compile(r"(?<!toss )\bwon by\b", re.IGNORECASE), ResultKind.WON),
+    # Without a margin too: "Reds won", "Reds won (Awarded method)".
+    (re.compile(r"(?<!toss )\bwon(?: by\b| \(|\s*$)", re.IGNORECASE), ResultKind.WON),
 )
 _INNINGS_OVER = re.compile(r"^(innings break|super over)\b", re.IGNORECASE)
 
@@ -266,6 +267,8 @@ class Board(ListingEntry, frozen=True, kw_only=True):
     #: Keys of the two sides; empty if the site does not say.
     batting: str = ""
     bowling: str = ""
+    #: False if the site only lists the two sides: then `batting` is the one that it lists first.
+    is_batting_known: bool = True
     #: The two innings of the current pair, in order of play; `None` if not shown.
     first: InningsScore | None = None
     second: InningsScore | None = None

@@ -88,7 +88,9 @@ async def _names(client: Client, state: CricketState, view: CricketView, absent:
     teams = tuple(sorted(view.board.team_keys - state.teams.keys()))
     if not (players or teams):
         return Names()
-    return await ask_optional(client, Query(resource=NAMES, players=players, teams=teams), Names, absent) or Names()
+    # With the match: a site may show names on the match's own page only.
+    query = Query(resource=NAMES, source_id=state.feed.source_id, players=players, teams=teams)
+    return await ask_optional(client, query, Names, absent) or Names()
 
 
 def _player_keys(view: CricketView) -> set[str]:
@@ -157,7 +159,8 @@ def read_back_to(state: CricketState, board: Board) -> tuple[int, int] | None:
     is_finishing = board.result is not None and state.row.phase is not Phase.COMPLETED
     if last is None or state.sync is not SyncState.IN_SYNC or is_finishing:
         return BEGINNING
-    if (board.batting, board.is_innings_over) != (last.batting, last.is_innings_over):
+    are_sides_known = board.is_batting_known and last.is_batting_known
+    if board.is_innings_over != last.is_innings_over or (are_sides_known and board.batting != last.batting):
         return BEGINNING
     places = [(innings_of(key), over_of(key)) for key in suspected(state.suspects)]
     before, after = (shown.second or shown.first for shown in (last, board))

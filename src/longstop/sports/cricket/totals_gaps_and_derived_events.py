@@ -137,7 +137,8 @@ def sides(
 
 def _sides_in_play(state: CricketState, newest: int, board: Board, scorecard: Scorecard | None) -> dict[int, str]:
     """Return the batting sides by the scoreboard; none between innings, when it may or may not have swapped them."""
-    if not newest or not board.batting or _last_closed(state.events, newest, board, scorecard) >= newest:
+    is_known = board.batting and board.is_batting_known
+    if not newest or not is_known or _last_closed(state.events, newest, board, scorecard) >= newest:
         return {}
     return {newest: board.batting, newest - 1: board.bowling} if newest % 2 == 0 else {newest: board.batting}
 

@@ -9,6 +9,7 @@ from longstop.sports.cricket.model import InningsScore, Overs, Result, Score, Wi
 from longstop_lab.simulator.cricket.game import Ball, Game, Innings, Target
 from longstop_lab.simulator.cricket.script import (
     Announce,
+    AwardRuns,
     EndInnings,
     EndMatch,
     EndOver,
@@ -123,6 +124,8 @@ class Board:
                 return self._end_match(step.result)
             case Announce():
                 self._say(step.text)
+            case AwardRuns():
+                self._runs[step.innings - 1] += step.runs
             case Retarget():
                 self._targets[step.innings] = step.target
             case Remark():

@@ -1,5 +1,9 @@
-"""Real ball-by-ball files (Cricsheet JSON) as games to replay."""
+"""Real ball-by-ball files (Cricsheet JSON) as games to replay.
 
+A file does not say when a day ended: a match of several days has a night after every `OVERS_A_DAY`.
+"""
+
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +12,8 @@ from msgspec import Struct, field
 
 from longstop.errors import UsageError
 from longstop.sports.cricket.model import Dismissal, Overs, Result, ResultKind, Runs
-from longstop_lab.simulator.cricket.game import Ball, Game, Innings, Out, Over, Player, Side, Target, won_by
+from longstop_lab.simulator.cricket.game import Ball, Game, Innings, Out, Over, Pause, Player, Side, Target, won_by
+from longstop_lab.simulator.cricket.multi_day import OVERS_A_DAY
 from longstop_lab.simulator.keys import match_key, match_keys
 
 #: What stands under another name there; "caught and bowled" is a catch, and every retirement is one class.
@@ -18,6 +23,8 @@ _OTHER_NAMES = {
     "retired not out": Dismissal.RETIRED,
     "retired out": Dismissal.RETIRED,
 }
+#: Short: no ball is bowled, so a replay gains nothing from a real one.
+_NIGHT_SECONDS = 600.0
 #: No wicket on the scoreboard.
 _NOT_COUNTED = ("retired hurt", "retired not out")
 
@@ -51,14 +58,19 @@ class _Innings(Struct):
     overs: list[_Over] = field(default_factory=list)
     target: _Target | None = None
     super_over: bool = False
+    declared: bool = False
+    #: `pre` from earlier in the match, `post` after the innings.
+    penalty_runs: dict[str, int] = field(default_factory=dict)
 
 
 class _Info(Struct):
     match_type: str
     teams: list[str]
     players: dict[str, list[str]]
-    overs: int
     outcome: dict[str, Any]
+    #: Absent in a match of several days.
+    overs: int | None = None
+    dates: list[str] = field(default_factory=list)
 
 
 class _File(Struct):
@@ -73,9 +85,7 @@ def read_cricsheet(path: Path, index: int) -> Game:
     except OSError as error:
         raise UsageError(f"{path.name} cannot be read: {error.strerror}") from error
     except (msgspec.MsgspecError, RecursionError, KeyError, ValueError) as error:
-        raise UsageError(
-            f"{path.name} is not a ball-by-ball file of a limited-overs match in Cricsheet JSON"
-        ) from error
+        raise UsageError(f"{path.name} is not a ball-by-ball file in Cricsheet JSON") from error
 
 
 def _to_game(file: _File, index: int) -> Game:
@@ -83,7 +93,8 @@ def _to_game(file: _File, index: int) -> Game:
     keys = {player.name: player.key for side in sides.values() for player in side.players}
     first, second = sides.values()
     played: list[Innings] = []
-    for innings in file.innings:
+    nights = list(_nights(file.innings, len(file.info.dates) - 1 if file.info.overs is None else 0))
+    for innings, pauses in zip(file.innings, nights, strict=True):
         batting = sides[innings.team]
         opener = played[-1] if len(played) % 2 else None
         played.append(
@@ -92,7 +103,11 @@ def _to_game(file: _File, index: int) -> Game:
                 bowling=second if batting is first else first,
                 overs=tuple(_over(over, keys) for over in innings.overs),
                 target=_target(innings, opener, file.info.overs),
+                pauses=pauses,
                 is_super_over=innings.super_over,
+                is_declared=innings.declared,
+                penalty_before=innings.penalty_runs.get("pre", 0),
+                penalty_after=innings.penalty_runs.get("post", 0),
             )
         )
     return Game(
@@ -122,6 +137,21 @@ def _sides(file: _File, index: int) -> dict[str, Side]:
     }
 
 
+def _nights(innings: Sequence[_Innings], left: int) -> Iterator[tuple[Pause, ...]]:
+    """Yield the nights inside each innings; one between two innings is their break."""
+    overs = 0
+    for each in innings:
+        balls, pauses = 0, list[Pause]()
+        for over in each.overs:
+            if overs and overs % OVERS_A_DAY == 0 and left:
+                left -= 1
+                if balls:
+                    pauses.append(Pause(after=balls, text="Stumps", seconds=_NIGHT_SECONDS))
+            overs += 1
+            balls += len(over.deliveries)
+        yield tuple(pauses)
+
+
 def _over(over: _Over, keys: dict[str, str]) -> Over:
     return Over(number=over.over, balls=tuple(_ball(delivery, keys) for delivery in over.deliveries))
 
@@ -149,8 +179,8 @@ def _dismissal(kind: str) -> Dismissal:
     return Dismissal(kind) if kind in set(Dismissal) else Dismissal.OTHER
 
 
-def _target(innings: _Innings, opener: Innings | None, overs: int) -> Target | None:
-    if opener is None:
+def _target(innings: _Innings, opener: Innings | None, overs: int | None) -> Target | None:
+    if opener is None or overs is None:
         return None
     revised = innings.target or _Target()
     whole = 1 if innings.super_over else overs
@@ -169,9 +199,14 @@ def _result(outcome: dict[str, Any]) -> Result:
     method = f" ({outcome['method']} method)" if "method" in outcome else ""
     if "winner" in outcome:
         by = outcome.get("by", {})
-        text = won_by(outcome["winner"], **by) if by else f"{outcome['winner']} won"
+        margin = {"runs": by.get("runs", 0), "wickets": by.get("wickets", 0), "by_an_innings": "innings" in by}
+        # An awarded match has no margin.
+        text = won_by(outcome["winner"], **margin) if by else f"{outcome['winner']} won"
         return Result(outcome=ResultKind.WON, text=text + method)
     if outcome["result"] == "tie":
-        decider = f" ({outcome['eliminator']} won the Super Over)" if "eliminator" in outcome else ""
-        return Result(outcome=ResultKind.TIE, text=f"Match tied{decider}{method}")
+        deciders = {"eliminator": "Super Over", "bowl_out": "bowl-out"}
+        decided = "".join(f" ({outcome[key]} won the {name})" for key, name in deciders.items() if key in outcome)
+        return Result(outcome=ResultKind.TIE, text=f"Match tied{decided}{method}")
+    if outcome["result"] == "draw":
+        return Result(outcome=ResultKind.DRAW, text="Match drawn")
     return Result(outcome=ResultKind.NO_RESULT, text="No result")

@@ -85,6 +85,9 @@ class Innings(Struct, frozen=True, kw_only=True):
     pauses: tuple[Pause, ...] = ()
     is_super_over: bool = False
     is_declared: bool = False
+    #: Penalty runs that belong to no ball: from earlier in the match, and awarded after the last ball.
+    penalty_before: int = 0
+    penalty_after: int = 0
     #: How much longer than usual the break after it is: a meal, a night.
     rest_seconds: float = 0.0
 
@@ -99,7 +102,7 @@ class Innings(Struct, frozen=True, kw_only=True):
 
     @property
     def runs(self) -> int:
-        return sum(ball.runs.total for ball in self.balls)
+        return self.penalty_before + sum(ball.runs.total for ball in self.balls) + self.penalty_after
 
     @property
     def wickets(self) -> int:

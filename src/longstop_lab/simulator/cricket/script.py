@@ -54,6 +54,13 @@ class EndInnings(Step, frozen=True, kw_only=True, gc=False):
     text: str
 
 
+class AwardRuns(Step, frozen=True, kw_only=True, gc=False):
+    """Penalty runs for an innings that belong to no ball."""
+
+    innings: int
+    runs: int
+
+
 class Announce(Step, frozen=True, kw_only=True, gc=False):
     """The site shows a text in place of the last ball: drinks, rain, stumps."""
 
@@ -158,6 +165,8 @@ class _Narrator:
 
     def _innings(self, number: int, innings: Innings) -> Iterator[Step]:
         self._bowled, self._pauses = 0, list(innings.pauses)
+        if innings.penalty_before:
+            yield AwardRuns(at=self._at, innings=number, runs=innings.penalty_before)
         yield from self._pause(number)
         for over in innings.overs:
             yield from self._over(number, over)
@@ -170,6 +179,8 @@ class _Narrator:
                 text = f"{over.number + 1} overs gone, and the field is changing."
                 yield Remark(at=self._at, id=self._id + REMARK_ID, innings=number, text=text)
             yield from self._pause(number)
+        if innings.penalty_after:
+            yield AwardRuns(at=self._after(self._pace.settling), innings=number, runs=innings.penalty_after)
 
     def _over(self, number: int, over: Over) -> Iterator[Step]:
         legal, last = 0, len(over.balls) - 1

@@ -19,7 +19,7 @@ def recorded_json(name: str) -> Any:
 
 
 def cricsheet_files() -> list[Path]:
-    return sorted((_FOLDER / "cricsheet").rglob("*.json"))
+    return sorted(file for folder in ("cricsheet", "extra/cricsheet") for file in (_FOLDER / folder).rglob("*.json"))
 
 
 def shape(value: Any) -> Any:

@@ -46,6 +46,10 @@ def test_a_feed_page_gives_balls_wickets_and_over_ends_and_skips_texts() -> None
         ("2b", Runs(byes=2)),
         ("lb", Runs(legbyes=1)),
         ("2lb", Runs(legbyes=2)),
+        ("lb1", Runs(legbyes=1)),
+        ("lb4", Runs(legbyes=4)),
+        ("b2", Runs(byes=2)),
+        ("nb+lb2", Runs(noballs=1, legbyes=2)),
         ("5p", Runs(penalty=5)),
         ("1+5p", Runs(batter=1, penalty=5)),
         ("nb+2lb", Runs(noballs=1, legbyes=2)),
@@ -56,7 +60,7 @@ def test_a_ball_value_says_its_runs_by_kind(text: str, runs: Runs) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "w", "W", "-1", "1.5", "four", "+", "4+", "wd2", "lb3", "^2", "1 ", "100", "٤", "nan"]
+    "text", ["", "w", "W", "-1", "1.5", "four", "+", "4+", "wd2", "2lb3", "^2", "1 ", "100", "٤", "nan"]
 )
 def test_a_value_outside_the_grammar_is_refused(text: str) -> None:
     with pytest.raises(LayoutChanged, match="cannot parse the ball value"):

@@ -9,7 +9,7 @@ from longstop.model.match import MatchStatus
 from longstop.model.source_queries_and_answers import Listing
 from longstop.sources.bodies_and_urls import read_body
 from longstop.sports.cricket.model import Batter, Board, Bowler, InningsScore, Overs, ResultKind, RunTarget, Scorecard
-from tests.builders import score
+from tests.builders import body, score
 from tests.unit.sources.crex.reading import LIST, LIVE, SCORECARD, SOURCE, STATE, board, listing, page
 
 
@@ -212,13 +212,52 @@ def test_a_match_that_has_not_begun_is_upcoming() -> None:
     assert (found.status, found.start_at) == (MatchStatus.UPCOMING, datetime(2026, 3, 7, 14, tzinfo=UTC))
 
 
+def rb(*sides: str, innings: int = 0) -> list[dict[str, object]]:
+    return [{"b": [], "bt": side, "i": innings, "o": nth} for nth, side in enumerate(sides, start=1)]
+
+
+@pytest.mark.parametrize(("bats", "bowls"), [("T1", "T2"), ("T2", "T1")])
+def test_who_bats_is_what_play_shows_not_the_order_of_the_fixture(bats: str, bowls: str) -> None:
+    found = board(a="T1.T2", rb=rb(bowls, bats))
+
+    assert (found.batting, found.bowling, found.is_batting_known) == (bats, bowls, True)
+
+
+@pytest.mark.parametrize("shown", [[], None, "", [{"o": 1}], rb("T9"), rb("")])
+def test_without_play_both_sides_are_known_but_not_who_bats(shown: object) -> None:
+    found = board(a="T1.T2", rb=shown)
+
+    assert found.team_keys == {"T1", "T2"}
+    assert not found.is_batting_known
+
+
+@pytest.mark.parametrize(("second", "innings"), [("0/0(0.0", 0), ("1/0(0.1", 1), ("0/0(0.0", 2), ("1/0(0.1", 3)])
+def test_the_last_overs_say_who_bats_only_in_their_own_innings(second: str, innings: int) -> None:
+    """With the first ball of an innings they may still be those of the last one."""
+    assert board(k=second, rb=rb("T2", innings=innings)).is_batting_known
+    assert not board(k=second, rb=rb("T2", innings=innings + 1)).is_batting_known
+
+
+def test_a_state_may_show_its_format_where_the_start_is_expected() -> None:
+    found = read_body(SOURCE, LIVE, body({"a": "T1.T2", "B": "1", "j": "40/2(6.3", "mt": "T20"}))
+
+    assert isinstance(found, Board)
+    assert (found.match_format, found.start_at) == ("T20", None)
+    assert board(mt="T20", fo="ODI").match_format == "ODI"
+
+
+@pytest.mark.parametrize("code", ["1lb", "lb1", "b4", "4b"])
+def test_byes_are_play_however_they_are_written(code: str) -> None:
+    assert (board(B=code).status, board(B=code).headline) == (MatchStatus.LIVE, "")
+
+
 @pytest.mark.req("FLD-5")
 def test_an_empty_list_is_an_answer() -> None:
     assert listing({}) == Listing(boards=())
 
 
 @pytest.mark.req("FLD-5")
-@pytest.mark.parametrize("bad", [{"a": "T1.T2"}, {**STATE, "j": "rain"}, {**STATE, "mt": "soon"}, [], None, "M9"])
+@pytest.mark.parametrize("bad", [{"a": "T1.T2"}, {**STATE, "j": "rain"}, {**STATE, "mt": []}, [], None, "M9"])
 def test_one_unreadable_entry_does_not_spoil_the_others(bad: object) -> None:
     found = listing({"M1": STATE, "M9": bad, "M2": STATE})
 

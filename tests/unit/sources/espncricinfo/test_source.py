@@ -13,7 +13,9 @@ from longstop.sports.cricket.model import (
     BALLS,
     NAMES,
     SCORECARD,
+    Batter,
     Board,
+    Bowler,
     Delivery,
     Dismissal,
     EventListPage,
@@ -27,7 +29,18 @@ from longstop.sports.cricket.model import (
     SeenEvent,
 )
 from tests.builders import CREX_CONFIG
-from tests.espn_page import ball, innings, list_page, match, match_page, over
+from tests.espn_page import (
+    HOME,
+    ball,
+    innings,
+    list_page,
+    match,
+    match_page,
+    older_list_page,
+    over,
+    page,
+    page_in_play,
+)
 
 CONFIG: SourceConfig = msgspec.structs.replace(
     CREX_CONFIG, domain_id="espncricinfo", metadata={"site_url": "https://site.test"}
@@ -138,6 +151,99 @@ def test_the_list_is_a_window_and_overs_and_first_balls_are_shown_apart() -> Non
     ends = [(item.over, item.content) for item in feed.detached if isinstance(item.content, OverSummary)]
     assert [(nth, summary.runs, summary.balls) for nth, summary in ends] == [(0, 4, 6), (1, 5, 6)]
     assert [item.source_event_id for item in feed.detached if isinstance(item.content, Delivery)] == ["1"]
+
+
+def test_without_commentary_the_balls_are_those_of_the_summary() -> None:
+    fallen = {"isWicket": True, "outPlayerId": 11, "dismissalType": 3}
+    shown = [ball(14, "2.2", 2) | fallen, ball(13, "2.1", 1, 4)]
+
+    found = feed_of(page_in_play([innings(1, 9, 1, 2.2, over(1, 4, 4), over(2, 1, 5))], shown))
+
+    assert [item.source_event_id for item in found.items] == ["14", "13"]
+    assert found.is_window
+    newest = found.items[0]
+    assert isinstance(newest, SeenEvent)
+    assert isinstance(newest.content, Delivery)
+    assert [wicket.kind for wicket in newest.content.wickets] == [Dismissal.LBW]
+
+
+def test_a_ball_in_commentary_and_summary_is_shown_once_and_the_commentary_counts() -> None:
+    """Only the commentary says in words how a batter was out."""
+    fallen = {"isWicket": True, "outPlayerId": 11, "dismissalType": 99}
+    data = {
+        "innings": [innings(1, 4, 1, 0.2)],
+        "recentBallCommentary": {
+            "ballComments": [ball(2, "0.2", 2) | fallen | {"dismissalText": {"short": "stumped"}}]
+        },
+        "supportInfo": {"liveSummary": {"recentBalls": [ball(2, "0.2", 2) | fallen, ball(1, "0.1", 1, 4)]}},
+    }
+
+    found = feed_of(page({"data": {"match": match(), "content": data}}))
+
+    assert [item.source_event_id for item in found.items] == ["2", "1"]
+    newest = found.items[0]
+    assert isinstance(newest, SeenEvent)
+    assert isinstance(newest.content, Delivery)
+    assert [wicket.kind for wicket in newest.content.wickets] == [Dismissal.STUMPED]
+
+
+def test_who_bats_and_bowls_now_is_in_the_summary() -> None:
+    board = board_of(page_in_play([innings(1, 68, 1, 8.4)], []))
+
+    assert board.batters == (
+        Batter(key="12", runs=22, balls=16, on_strike=False),
+        Batter(key="11", runs=35, balls=32, on_strike=True),
+    )
+    assert board.bowler == Bowler(key="22", runs=16, balls=10, wickets=0)
+
+
+def test_a_finished_match_has_nobody_at_the_crease() -> None:
+    over_now = {"state": "POST", "status": "RESULT", "statusText": "Ashford won by 17 runs"}
+
+    board = board_of(page_in_play([innings(1, 68, 1, 8.4)], [], **over_now))
+
+    assert (board.batters, board.bowler) == ((), None)
+
+
+def test_the_players_of_the_summary_have_names_although_the_squads_are_not_shown() -> None:
+    names = read(NAMES, page_in_play([innings(1, 68, 1, 8.4)], []))
+
+    assert isinstance(names, Names)
+    assert names.players == {"11": "A Batter", "12": "C Partner", "22": "Bowler", "23": "Bowler"}
+
+
+def test_the_older_layout_of_a_list_is_read_like_the_newer_one() -> None:
+    matches = [match(), match(object_id=78, state="POST", status="ABANDONED", statusText="Match abandoned")]
+
+    assert read(LIST, older_list_page(*matches), source_id="") == read(LIST, list_page(*matches), source_id="")
+
+
+@pytest.mark.parametrize("props", [{}, {"pageProps": {}}, {"pageProps": {"data": {"content": {"matches": []}}}}])
+def test_a_list_in_no_known_layout_has_changed(props: dict[str, object]) -> None:
+    script = msgspec.json.encode({"props": props})
+
+    with pytest.raises(LayoutChanged):
+        read(LIST, b'<script id="__NEXT_DATA__" type="application/json">' + script + b"</script>", source_id="")
+
+
+def test_a_list_entry_names_both_sides_but_not_who_bats() -> None:
+    listing = read(LIST, list_page(match()), source_id="")
+
+    assert isinstance(listing, Listing)
+    [board] = listing.boards
+    assert isinstance(board, Board)
+    assert board.team_keys == {"501", "502"}
+    assert not board.is_batting_known
+
+
+def test_a_side_that_is_not_known_yet_is_left_out() -> None:
+    """A final is announced before its sides are known."""
+    listing = read(LIST, list_page(match(teams=[{"team": HOME}])), source_id="")
+
+    assert isinstance(listing, Listing)
+    [board] = listing.boards
+    assert isinstance(board, Board)
+    assert board.team_keys == {"501"}
 
 
 def test_an_over_that_goes_on_is_not_summed_up() -> None:

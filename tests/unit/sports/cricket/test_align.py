@@ -259,7 +259,7 @@ def test_an_innings_closes_at_once_and_shrinks_only_after_two_polls() -> None:
 
 
 def test_an_innings_whose_score_the_events_contradict_closes_after_five_polls() -> None:
-    """A cached board of the first innings, served in the third, says that an innings is over too; an altered one, too."""
+    """A cached board of the first innings, served in the third, says that an innings is over too."""
     closed = reached(CricketKind.INNINGS, InningsSummary(team="T1", runs=50, wickets=3, overs=Overs(10, 0)), 3)
 
     polls = [align({}, listed(), closed)]

@@ -233,3 +233,14 @@ async def test_balls_behind_the_window_keep_their_order() -> None:
     await polling.poll(times=2)
 
     assert polling.shown[:4] == [1, 2, 50, 3]
+
+
+async def test_names_come_from_the_page_of_the_match(early: Polling) -> None:
+    """The site has one page per match: a query for names without the match would ask for a page of no match."""
+    await early.poll()
+
+    assert {request.url for request in early.fetcher.requests} == {
+        "https://site.test/series/series-0/match-77/full-scorecard"
+    }
+    assert early.state.players == {"11": "A Batter", "22": "B Bowler"}
+    assert early.state.teams == {"501": "Ashford", "502": "Bexley"}

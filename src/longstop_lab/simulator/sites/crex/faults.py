@@ -49,8 +49,12 @@ _Change = Callable[[Any, Fault, TeamKeys | None], Any]
 
 
 def _swap_state(state: dict[str, Any], _fault: Fault, _teams: TeamKeys | None) -> dict[str, Any]:
-    batting, _, bowling = state["a"].partition(".")
-    return {**state, "a": f"{bowling}.{batting}", "F": f"^{bowling}"}
+    one, _, two = state["a"].partition(".")
+    other = {one: two, two: one, f"^{one}": f"^{two}", f"^{two}": f"^{one}"}
+    swapped = {**state, "a": f"{two}.{one}", "F": other.get(state["F"], state["F"])}
+    if "rb" in state:
+        swapped["rb"] = [{**over, "bt": other.get(over["bt"], over["bt"])} for over in state["rb"]]
+    return swapped
 
 
 def _swap_list(listing: dict[str, Any], fault: Fault, teams: TeamKeys | None) -> dict[str, Any]:

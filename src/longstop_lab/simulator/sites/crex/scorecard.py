@@ -13,11 +13,13 @@ from longstop_lab.simulator.cricket.tally import (
     bowling_figures,
     maidens,
     partnerships,
+    total_runs,
 )
 from longstop_lab.simulator.sites.crex.wire import DISMISSAL_NUMBERS
 
 #: The site ends every batter with two rates; nothing reads them.
 _RATES = "20.00-80.00"
+_EXTRAS = ("byes", "legbyes", "wides", "noballs", "penalty")
 
 
 def scorecard(board: Board) -> list[dict[str, Any]]:
@@ -32,7 +34,7 @@ def _innings(board: Board, number: int) -> dict[str, Any]:
         "b": _batters(innings.batting.players, balls),
         "c": innings.batting.key,
         "d": f"{score.runs}/{score.wickets}({ball_count(score.overs)}",
-        "e": _extras(balls),
+        "e": _extras(balls, score.runs),
         "im": "",
         "p": _partnerships(balls),
         "st": "1",
@@ -63,10 +65,11 @@ def _batter(key: str, batter: BatterFigures) -> str:
     return f"{text}.{batter.out_balls}.{batter.out_runs}.{how}.{batter.out_bowler}/{_RATES}/"
 
 
-def _extras(balls: Sequence[Posted]) -> str:
+def _extras(balls: Sequence[Posted], total: int) -> str:
     runs = [posted.ball.runs for posted in balls]
-    kinds = ("byes", "legbyes", "wides", "noballs", "penalty")
-    return ".".join(str(sum(getattr(given, kind) for given in runs)) for kind in kinds)
+    kinds = {kind: sum(getattr(given, kind) for given in runs) for kind in _EXTRAS}
+    kinds["penalty"] += total - total_runs(balls)  # awarded without a ball
+    return ".".join(map(str, kinds.values()))
 
 
 def _partnerships(balls: Sequence[Posted]) -> list[str]:

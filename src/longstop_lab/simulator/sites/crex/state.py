@@ -28,9 +28,11 @@ def list_entry(board: Board, start_at: datetime, tick: int) -> dict[str, Any]:
     number = board.current
     innings = board.innings(number)
     first = (number - 1) // 2 * 2 + 1
-    batting, bowling = (innings.batting, innings.bowling) if innings else board.game.sides
+    # The order of the fixture, which does not say who bats: in half of the matches the side that bats first is second.
+    sides = board.game.sides if board.game.number % 2 else board.game.sides[::-1]
+    batting = innings.batting if innings else board.game.sides[0]
     entry = {
-        "a": f"{batting.key}.{bowling.key}",
+        "a": ".".join(side.key for side in sides),
         "B": board.headline,
         "j": _unclosed(board.score(first)),
         "k": _unclosed(board.score(first + 1)),

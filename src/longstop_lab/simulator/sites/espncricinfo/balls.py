@@ -1,4 +1,4 @@
-"""The last twenty balls, newest first: all that the page shows of the deliveries but for the first over."""
+"""The newest balls, newest first: all that the page shows of the deliveries but for the first over."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -22,6 +22,7 @@ from longstop_lab.simulator.cricket.tally import (
 from longstop_lab.simulator.sites.espncricinfo.ids import ball_number, player_number
 from longstop_lab.simulator.sites.espncricinfo.players import last_name, player, players_by_key, team
 
+#: In the commentary; the summary has as many here, although 33 are recorded: fewer are harder for the scraper.
 WINDOW = 20
 #: 1 to 4, 6 and 12 (not out, batters only) are recorded; 5 and those from 7 on are this simulator's choice.
 DISMISSAL_TYPES = {
@@ -71,6 +72,44 @@ def recent_balls(board: Board, wall: Wall) -> dict[str, Any]:
         "ballComments": _window(board, wall, is_super_over=False),
         "superOverBallComments": _window(board, wall, is_super_over=True),
         "preComments": [],
+    }
+
+
+def has_commentary(board: Board) -> bool:
+    """Return whether the page has commentary: in play, half of the matches show their balls in the summary only."""
+    return board.result is not None or not board.begun or board.game.number % 2 == 1
+
+
+def live_summary(board: Board, wall: Wall) -> dict[str, Any] | None:
+    """Return the newest balls, the batters and the bowlers; `None` unless the match is in play."""
+    balls = board.balls(board.current)
+    if board.result or not balls:
+        return None
+    last, players = balls[-1].ball, players_by_key(board.game)
+    batting, bowling = batting_figures(balls), bowling_figures(balls)
+    others = [posted.ball.bowler for posted in balls if posted.ball.bowler != last.bowler]
+    pair = (last.non_striker, last.batter) if last.runs.total % 2 else (last.batter, last.non_striker)
+    is_super_over = board.game.innings[board.current - 1].is_super_over
+    return {
+        "recentBalls": [ball(board, row, wall) for row in islice(_newest_first(board, is_super_over), WINDOW)],
+        "batsmen": [
+            {
+                "runs": batting[key].runs,
+                "balls": batting[key].balls,
+                "fours": batting[key].fours,
+                "sixes": batting[key].sixes,
+                "currentType": nth,
+                "player": player(players[key]),
+            }
+            for nth, key in enumerate(pair, start=1)
+        ],
+        "bowlers": [
+            {**bowled(bowling[key]), "currentType": nth, "player": player(players[key])}
+            for nth, key in enumerate((last.bowler, *others[-1:]), start=1)
+        ],
+        "partnershipText": "",
+        "lastBatText": "",
+        "fowText": "",
     }
 
 

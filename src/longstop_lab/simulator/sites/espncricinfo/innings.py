@@ -13,6 +13,7 @@ from longstop_lab.simulator.cricket.tally import (
     batting_figures,
     bowling_figures,
     maidens,
+    total_runs,
 )
 from longstop_lab.simulator.sites.espncricinfo.balls import (
     DISMISSAL_TYPES,
@@ -63,7 +64,7 @@ def _innings(board: Board, number: int, wall: Wall) -> dict[str, Any]:
         "totalOvers": limit,
         "totalBalls": limit and int(limit) * BALLS_PER_OVER,
         "minutes": None,
-        **_extras(balls),
+        **_extras(balls, score.runs),
         "event": _event(board, number),
         "ballsPerOver": BALLS_PER_OVER,
         "inningBatsmen": list(_batters(board, innings, balls)),
@@ -107,8 +108,9 @@ def _event(board: Board, number: int) -> int:
     return _DECLARED if board.game.innings[number - 1].is_declared else _ENDED
 
 
-def _extras(balls: Sequence[Posted]) -> dict[str, int]:
+def _extras(balls: Sequence[Posted], runs: int) -> dict[str, int]:
     kinds = {name: sum(getattr(posted.ball.runs, kind) for posted in balls) for name, kind in _EXTRAS.items()}
+    kinds["penalties"] += runs - total_runs(balls)  # awarded without a ball
     return {"extras": sum(kinds.values()), **kinds}
 
 

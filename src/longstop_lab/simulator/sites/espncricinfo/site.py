@@ -10,7 +10,7 @@ import msgspec
 from longstop.clock import Clock
 from longstop_lab.simulator.cricket.world import World
 from longstop_lab.simulator.http import Request, Response
-from longstop_lab.simulator.sites.espncricinfo.balls import recent_balls
+from longstop_lab.simulator.sites.espncricinfo.balls import has_commentary, live_summary, recent_balls
 from longstop_lab.simulator.sites.espncricinfo.ids import match_number
 from longstop_lab.simulator.sites.espncricinfo.innings import all_innings
 from longstop_lab.simulator.sites.espncricinfo.match import match_object, stamped
@@ -60,13 +60,20 @@ class EspncricinfoSite:
 
     def _content(self, key: str) -> dict[str, Any]:
         board, wall = self._world.boards[key], partial(self._world.moment, key)
+        summary = live_summary(board, wall)
+        is_super_over = bool(board.begun) and board.game.innings[board.current - 1].is_super_over
         return {
-            "recentBallCommentary": recent_balls(board, wall),
+            **({"recentBallCommentary": recent_balls(board, wall)} if has_commentary(board) else {}),
             "matchPlayers": match_players(board.game),
             "innings": all_innings(board, wall, is_super_over=False),
             "superOverInnings": all_innings(board, wall, is_super_over=True),
             "videos": [],
-            "supportInfo": {"stories": [], "weather": None},
+            "supportInfo": {
+                "stories": [],
+                "liveSummary": None if is_super_over else summary,
+                "superOverLiveSummary": summary if is_super_over else None,
+                "weather": None,
+            },
         }
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from longstop.errors import UsageError
-from longstop.sports.cricket.model import Dismissal, Overs, ResultKind, Runs
+from longstop.sports.cricket.model import Dismissal, InningsScore, Overs, ResultKind, Runs, result_in
 from longstop_lab.simulator.cricket.board import Board
 from longstop_lab.simulator.cricket.cricsheet import read_cricsheet
 from longstop_lab.simulator.cricket.game import Game, Target
@@ -104,13 +104,52 @@ def test_targets_are_taken_revised_or_counted(tmp_path: Path) -> None:
         ({"winner": "Betas", "by": {"runs": 12}, "method": "D/L"}, ResultKind.WON, "Betas won by 12 runs (D/L method)"),
         ({"result": "tie", "eliminator": "Betas"}, ResultKind.TIE, "Match tied (Betas won the Super Over)"),
         ({"result": "tie"}, ResultKind.TIE, "Match tied"),
+        ({"result": "tie", "bowl_out": "Betas"}, ResultKind.TIE, "Match tied (Betas won the bowl-out)"),
         ({"result": "no result"}, ResultKind.NO_RESULT, "No result"),
+        ({"result": "draw"}, ResultKind.DRAW, "Match drawn"),
+        (
+            {"winner": "Betas", "by": {"innings": 1, "runs": 273}},
+            ResultKind.WON,
+            "Betas won by an innings and 273 runs",
+        ),
+        ({"winner": "Betas", "method": "Awarded"}, ResultKind.WON, "Betas won (Awarded method)"),
     ],
 )
 def test_outcomes_become_the_sites_words(tmp_path: Path, outcome: dict[str, Any], kind: ResultKind, text: str) -> None:
     result = game_of(tmp_path, body([delivery()], outcome)).result
 
     assert (result.outcome, result.text) == (kind, text)
+    assert result_in(text) == result, "the scraper does not take these words for a result: the match never ends"
+
+
+def test_a_match_of_several_days_has_no_limit_of_overs_and_a_night_after_ninety(tmp_path: Path) -> None:
+    overs = [{"over": number, "deliveries": [delivery()] * 6} for number in range(120)]
+    test = body([], {"result": "draw"}, then=[{"team": "Betas", "overs": overs[:10], "declared": True}])
+    test["info"] |= {"match_type": "Test", "dates": ["2026-01-01", "2026-01-02"]}
+    del test["info"]["overs"]
+    test["innings"][0] |= {"overs": overs}
+
+    first, second = game_of(tmp_path, test).innings
+
+    assert [(night.after, night.text) for night in first.pauses] == [(540, "Stumps")]
+    assert second.pauses == ()
+    assert (second.is_declared, second.target) == (True, None)
+
+
+def test_penalty_runs_of_an_innings_count_for_its_total(tmp_path: Path) -> None:
+    one = body([delivery(runs={"batter": 4})] * 2, {"winner": "Alphas", "by": {"runs": 13}})
+    one["innings"][0]["penalty_runs"] = {"pre": 5, "post": 10}
+    game = game_of(tmp_path, one)
+    board = Board(game)
+
+    scores = []
+    for step in narrate(game, steady_pace(30), Random(1)):
+        board.apply(step)
+        scores.append(board.score(1).runs)
+
+    assert scores == [0, 9, 13, 23, 23]
+    assert board.score(1) == InningsScore(runs=23, wickets=0, overs=Overs(0, 2))
+    assert game.innings[0].runs == 23
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>", b'{"info": {}}', b"[" * 100_000, b'{"innings": 5}', b"\xff"])
@@ -142,6 +181,7 @@ def test_a_real_match_replays_to_its_own_totals(path: Path) -> None:
         deliveries = [delivery for over in innings["overs"] for delivery in over["deliveries"]]
         fallen = [wicket["kind"] for delivery in deliveries for wicket in delivery.get("wickets", ())]
         score = board.score(number)
-        assert score.runs == sum(delivery["runs"]["total"] for delivery in deliveries)
+        penalties = sum(innings.get("penalty_runs", {}).values())
+        assert score.runs == sum(delivery["runs"]["total"] for delivery in deliveries) + penalties
         assert score.wickets == sum(kind not in ("retired hurt", "retired not out") for kind in fallen)
         assert len(board.balls(number)) == len(deliveries)

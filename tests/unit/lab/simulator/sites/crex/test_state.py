@@ -40,13 +40,29 @@ def test_scores_have_an_unclosed_parenthesis_and_a_future_innings_is_zeros() -> 
     assert "tg" not in entry
 
 
-def test_the_second_innings_has_a_target_and_the_other_side_batting() -> None:
+def test_the_second_innings_has_a_target_and_the_sides_in_the_same_order() -> None:
     entry = list_entry(board_at(small_script(), 210)[0], NOON, 0)
 
-    assert entry["a"] == "H.R"
+    assert entry["a"] == "R.H"
     assert entry["tg"] == "21(2.0"
     assert entry["j"] == "20/1(2.0"
     assert entry["k"].startswith("4/0(0.1")
+
+
+def test_the_last_overs_say_who_bats() -> None:
+    first, second = (live_state(board_at(small_script(), at)[0], NOON, 0) for at in (55, 210))
+
+    assert {over["bt"] for over in first["rb"]} == {"R"}
+    assert {over["bt"] for over in second["rb"]} == {"H"}
+
+
+def test_the_side_that_bats_first_is_second_in_half_of_the_fixtures() -> None:
+    orders = [
+        [game.sides[0].key, game.sides[1].key] == list_entry(Board(game), NOON, 0)["a"].split(".")
+        for game in (play_test(1, index) for index in range(4))
+    ]
+
+    assert orders == [True, False, True, False]
 
 
 def board_in(game: Game, innings: int) -> Board:
@@ -66,11 +82,10 @@ def follow_on() -> Game:
 
 def test_a_side_that_follows_on_bats_on_in_a_new_pair_of_innings() -> None:
     game = follow_on()
-    batting, bowling = game.sides[1].key, game.sides[0].key
 
-    second, third = (list_entry(board_in(game, innings), NOON, 0) for innings in (2, 3))
+    second, third = (live_state(board_in(game, innings), NOON, 0) for innings in (2, 3))
 
-    assert second["a"] == third["a"] == f"{batting}.{bowling}"
+    assert second["rb"][-1]["bt"] == third["rb"][-1]["bt"] == game.sides[1].key
     assert third["j"].endswith("(0.1")
     assert third["k"] == "0/0(0.0"
     assert third["fo"] == "TEST"
