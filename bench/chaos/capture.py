@@ -25,6 +25,10 @@ _SETTINGS = {
     "FETCH_TIMEOUT_SECONDS": "2",
     # The scraper is killed every few seconds on purpose: restart it without a delay.
     "LONGSTOP_SETTLED_SECONDS": "0",
+    # Pauses outlive the scraper: short ones, or the end of a circuit would be measured instead of a recovery.
+    "CIRCUIT_BREAKER_SOURCE_SECONDS": "5",
+    "COOL_DOWN_SECONDS": "5",
+    "LAYOUT_PROBE_SECONDS": "5",
 }
 
 

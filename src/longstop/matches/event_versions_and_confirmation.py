@@ -141,15 +141,22 @@ def confirm(
     return confirmed, frozenset(_token(each) for each in found if each not in confirmed)
 
 
-def confirm_board(shown: Board, before: Board | None, suspects: Collection[str]) -> tuple[Board, frozenset[str]]:
-    """Return the scoreboard to use, and the token of one that awaits a second poll.
+#: The suspect token of a scoreboard that goes back together with its events.
+BOARD_WITH_EVENTS = "board with its events"
 
-    A scoreboard that goes back is treated as a cached copy until a second poll shows it again.
+
+def confirm_board(
+    shown: Board, before: Board | None, suspects: Collection[str], *, is_backed: bool = False
+) -> tuple[Board, frozenset[str]]:
+    """Return the scoreboard to use, and the tokens of one that awaits a second poll.
+
+    A scoreboard that goes back is treated as a cached copy until a second poll shows it again. In play it is another
+    one by then: one that the events back (`is_backed`) is used if the last one went back with its events, too.
     """
-    token = f"board {shown.fingerprint}"
-    if before is None or token in suspects or not shown.shows_less_than(before):
+    tokens = frozenset({f"board {shown.fingerprint}", *([BOARD_WITH_EVENTS] if is_backed else ())})
+    if before is None or not shown.shows_less_than(before) or any(token in suspects for token in tokens):
         return shown, frozenset()
-    return before, frozenset({token})
+    return before, tokens
 
 
 def _token(finding: Finding) -> str:

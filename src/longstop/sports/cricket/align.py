@@ -232,11 +232,12 @@ def align(
     *,
     confirmed: Collection[str] = (),
     settled: Collection[int] = (),
+    contradicted: Collection[int] = (),
 ) -> Versions:
     """Return the versions that turn the stored events into the shown ones.
 
     `confirmed` are the suspects of the last poll, `settled` the innings whose totals agree with the scoreboard,
-    `milestones` the innings and result events, which no list shows.
+    `contradicted` those whose totals do not, `milestones` the innings and result events, which no list shows.
     """
     versions = Versions(known, confirmed)
     for innings in _innings_touched(known, listed):
@@ -244,7 +245,7 @@ def align(
         _refuse_mass_vanishing(slots)
         _align_deliveries(versions, slots, innings, is_settled=innings in settled)
     _align_overs(versions, listed, settled)
-    _align_milestones(versions, milestones, settled)
+    _align_milestones(versions, milestones, settled, contradicted)
     versions.events.sort(key=order_of_play)
     return versions
 
@@ -349,12 +350,14 @@ def _wants_two_polls(old: Event | None, seen: SeenEvent, settled: Collection[int
     return old.content != seen.content and (is_grave or is_step_back(old.content, seen.content))
 
 
-def _align_milestones(versions: Versions, milestones: Milestones, settled: Collection[int]) -> None:
+def _align_milestones(
+    versions: Versions, milestones: Milestones, settled: Collection[int], contradicted: Collection[int]
+) -> None:
     for seen in milestones.reached:
         key = _milestone_key(seen)
         old = versions.known.get(key)
         is_doubtful = _wants_two_polls(old, seen, settled)
-        is_against = seen.kind == CricketKind.INNINGS and seen.innings not in settled
+        is_against = seen.kind == CricketKind.INNINGS and seen.innings in contradicted
         polls = POLLS_AGAINST_EVENTS if is_against else 2
         if not is_doubtful or versions.may_step_back(key, content_hash(seen.content, None), polls=polls):
             versions.put(key, seen.content, seen.source_event_id)

@@ -75,7 +75,8 @@ class Cricket(Sport[CricketState]):
         settled = {innings for innings, difference in seen.differences.items() if not difference}
         # A new innings starts a new pair on the board, with lower numbers: that is not a step back.
         before = None if seen.newest_innings > state.newest_innings else state.board
-        board, doubted_board = confirm_board(seen.board, before, state.suspects)
+        agree = not any(seen.differences.values()) if seen.differences else None
+        board, doubted_board = confirm_board(seen.board, before, state.suspects, is_backed=agree is True)
         batting, doubted_sides = sides(state, newest_shown(seen.newest_innings, board), board, seen.scorecard)
         reached = milestones(state.events, seen.newest_innings, seen.board, seen.scorecard, seen.listed.events, batting)
         versions = align(
@@ -84,6 +85,7 @@ class Cricket(Sport[CricketState]):
             _with_inferred(reached, state, seen),
             confirmed=state.suspects,
             settled=settled | _off_the_board(seen),
+            contradicted=set(seen.differences) - settled,
         )
         after = advance(
             state,
@@ -101,7 +103,6 @@ class Cricket(Sport[CricketState]):
             {*versions.suspects, *doubted_board, *doubted_sides},
             is_compared=seen.is_exhausted,
         )
-        agree = not any(seen.differences.values()) if seen.differences else None
         return _draft(after, board, events=tuple(versions.events), ids=versions.ids, agree=agree)
 
     def shown(self, view: CricketView) -> frozenset[object]:

@@ -81,8 +81,9 @@ class Football(Sport[FootballState]):
         """Compare a view with the stored state: return new versions, findings, and the next state."""
         seen: FootballView = observation.view
         state = _with_parts(state, seen)
-        board, doubted_board = confirm_board(seen.board, state.board, state.suspects)
         off = disagreement(state, seen)
+        agree = None if seen.incidents is None or seen.board.score is None else not off
+        board, doubted_board = confirm_board(seen.board, state.board, state.suspects, is_backed=agree is True)
         incidents, doubt = _believed_list(state, seen)
         versions = align(
             state.events,
@@ -102,7 +103,6 @@ class Football(Sport[FootballState]):
             # Where neither site nor store has a list, there is nothing to compare.
             is_compared=seen.incidents is not None or not state.incidents,
         )
-        agree = None if seen.incidents is None or seen.board.score is None else not off
         return _draft(after, board, events=tuple(versions.events), ids=versions.ids, agree=agree)
 
     def shown(self, view: FootballView) -> frozenset[object]:

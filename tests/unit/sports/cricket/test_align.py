@@ -262,11 +262,21 @@ def test_an_innings_whose_score_the_events_contradict_closes_after_five_polls() 
     """A cached board of the first innings, served in the third, says that an innings is over too."""
     closed = reached(CricketKind.INNINGS, InningsSummary(team="T1", runs=50, wickets=3, overs=Overs(10, 0)), 3)
 
-    polls = [align({}, listed(), closed)]
+    polls = [align({}, listed(), closed, contradicted=(3,))]
     for _ in range(4):
-        polls.append(align({}, listed(), closed, confirmed=polls[-1].suspects))
+        polls.append(align({}, listed(), closed, confirmed=polls[-1].suspects, contradicted=(3,)))
 
     assert [reported(each.events) for each in polls] == [[], [], [], [], [("innings:3", 1, "insert")]]
+
+
+def test_an_innings_that_no_events_can_be_compared_with_closes_after_two_polls() -> None:
+    closed = reached(CricketKind.INNINGS, InningsSummary(team="T1", runs=50, wickets=3, overs=Overs(10, 0)), 3)
+
+    first = align({}, listed(), closed)
+    second = align({}, listed(), closed, confirmed=first.suspects)
+
+    assert first.events == []
+    assert reported(second.events) == [("innings:3", 1, "insert")]
 
 
 def test_an_innings_that_the_events_contradict_is_counted_again_after_another_score() -> None:
@@ -275,9 +285,9 @@ def test_an_innings_that_the_events_contradict_is_counted_again_after_another_sc
         for runs in (50, 51)
     )
 
-    poll = align({}, listed(), one)
+    poll = align({}, listed(), one, contradicted=(3,))
     for shown in (one, one, other, one, one, one, one):
-        poll = align({}, listed(), shown, confirmed=poll.suspects)
+        poll = align({}, listed(), shown, confirmed=poll.suspects, contradicted=(3,))
         assert poll.events == []
 
 
