@@ -98,7 +98,8 @@ def test_a_card_is_seen_although_the_list_shows_nothing_of_it() -> None:
     def show() -> None:
         running.pages.incidents = [card(101)]
 
-    running.play((10.0, show), until=14)
+    # By then the line-ups that name its player have been known for a while.
+    running.play((40.0, show), until=44)
 
     assert running.keys == ["card:home:1"]
 

@@ -478,6 +478,8 @@ class FootballState(MatchState, frozen=True, kw_only=True):
     statistics: Statistics | None = None
     #: When both were last requested (monotonic).
     parts_asked_at: float | None = None
+    #: Since when this run knows the players of the line-ups; `None` if it has only those of earlier runs, or none.
+    squad_since: datetime | None = None
     #: The recorded differences between board and events.
     differences: frozenset[Difference] = frozenset()
     doubt: Doubt | None = None

@@ -72,14 +72,19 @@ def has_known_players(state: FootballState, incidents: Incidents) -> bool:
     return bool(named & state.event_players) or (bool(named) and not are_strangers(named, state.squad_keys))
 
 
-def polls_needed(state: FootballState, board: FootballBoard, incidents: Incidents) -> int:
+def polls_needed(
+    state: FootballState, board: FootballBoard, incidents: Incidents, *, is_squad_known: bool = True
+) -> int:
     """Return how many polls in a row must show a list before it is accepted.
 
-    The board names its match, so a list that contradicts it needs more polls. The same players play in other matches,
-    such as the other leg of a tie: if only players match, the score must match, too.
+    The board names its match, so a list that contradicts it needs more polls. Line-ups of the same moment may be of the
+    same wrong match: they count once they have been known for a while (`is_squad_known`). The same players play in
+    other matches, such as the other leg of a tie: if only players match, the score must match, too.
     """
     if not incidents.items or has_stored_event(state, incidents):
         return 1
+    if not is_squad_known and not incidents.keys & state.event_players:
+        return POLLS_AGAINST
     if has_known_players(state, incidents):
         return 1 if board.score is not None and fits(board, incidents) else POLLS_UNKNOWN
     known, named = state.squad_keys | state.event_players, incidents.keys

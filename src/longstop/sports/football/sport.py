@@ -1,6 +1,7 @@
 """The football plug-in: turns what a poll showed into what is stored."""
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
@@ -46,6 +47,8 @@ from longstop.sports.football.payload import FootballEventV1, normalise, status_
 from longstop.sports.football.poll_requests import read
 from longstop.sports.football.totals import differences, disagreement, mismatches
 
+#: Line-ups count as a witness once they have been known for this long.
+SQUAD_KNOWN_AFTER = timedelta(seconds=30)
 #: The suspect token of a doubted list of incidents.
 DOUBTED_LIST = "list"
 
@@ -80,11 +83,11 @@ class Football(Sport[FootballState]):
     def diff(self, state: FootballState, observation: Observation) -> Draft:
         """Compare a view with the stored state: return new versions, findings, and the next state."""
         seen: FootballView = observation.view
-        state = _with_parts(state, seen)
+        state = _with_parts(state, seen, observation.captured_at)
         off = disagreement(state, seen)
         agree = None if seen.incidents is None or seen.board.score is None else not off
         board, doubted_board = confirm_board(seen.board, state.board, state.suspects, is_backed=agree is True)
-        incidents, doubt = _believed_list(state, seen)
+        incidents, doubt = _believed_list(state, seen, observation.captured_at)
         versions = align(
             state.events,
             incidents.items if incidents else None,
@@ -181,16 +184,18 @@ def _draft(state: FootballState, board: FootballBoard, **changes: Any) -> Draft:
     )
 
 
-def _with_parts(state: FootballState, seen: FootballView) -> FootballState:
+def _with_parts(state: FootballState, seen: FootballView, now: datetime) -> FootballState:
+    are_new = seen.lineups is not None and are_strangers(seen.lineups.keys, state.squad_keys)
     return replace(
         state,
+        squad_since=now if are_new else state.squad_since,
         lineups=seen.lineups or state.lineups,
         statistics=seen.statistics or state.statistics,
         parts_asked_at=state.parts_asked_at if seen.parts_asked_at is None else seen.parts_asked_at,
     )
 
 
-def _believed_list(state: FootballState, seen: FootballView) -> tuple[Incidents | None, Doubt | None]:
+def _believed_list(state: FootballState, seen: FootballView, now: datetime) -> tuple[Incidents | None, Doubt | None]:
     """Return the list to use, or the doubt about it.
 
     A list that shares nothing with what is known may be of another match. It is accepted after enough polls in a row;
@@ -201,7 +206,8 @@ def _believed_list(state: FootballState, seen: FootballView) -> tuple[Incidents 
         return None, None
     items = frozenset(shown.items)
     polls = before.polls + 1 if before and before.items <= items else 1
-    if polls >= polls_needed(state, seen.board, shown):
+    is_squad_known = state.squad_since is None or now - state.squad_since >= SQUAD_KNOWN_AFTER
+    if polls >= polls_needed(state, seen.board, shown, is_squad_known=is_squad_known):
         return shown, None
     return None, Doubt(items=items, polls=polls)
 
