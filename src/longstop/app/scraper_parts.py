@@ -91,7 +91,11 @@ class SourceRuntime:
         self._screenshots = self._make_screenshots()
         is_browser_based = config.browser is not None
         self.client = SourceClient(
-            make_source(config), self._guarded, self._admission(), is_browser_based=is_browser_based
+            make_source(config),
+            self._guarded,
+            self._admission(),
+            is_browser_based=is_browser_based,
+            on_suspect=self._distrust_mode,
         )
         self.scheduler = self._scheduler()
 
@@ -221,6 +225,15 @@ class SourceRuntime:
             return None
         store = ErrorScreenshots(runtime.screenshots, name)
         return Screenshots(name, take=self._screenshot, store=store, clock=runtime.clock, bus=runtime.bus)
+
+    def _distrust_mode(self) -> None:
+        """Read the source in another mode after a suspect answer, if it has several."""
+        if self.config.browser is None:
+            return
+        from longstop.fetching.browser.fetcher import BrowserFetcher  # with a browser it is loaded already
+
+        if isinstance(current := self._fetcher.current, BrowserFetcher):
+            current.distrust()
 
     async def _screenshot(self, address: str) -> bytes | None:
         from longstop.fetching.browser.fetcher import BrowserFetcher  # with a browser it is loaded already

@@ -102,9 +102,17 @@ class SourceClient:
     """A source with its fetcher and its admission control."""
 
     def __init__(
-        self, source: Source, fetcher: Fetcher, admission: Admission | None = None, *, is_browser_based: bool = False
+        self,
+        source: Source,
+        fetcher: Fetcher,
+        admission: Admission | None = None,
+        *,
+        is_browser_based: bool = False,
+        on_suspect: Callable[[], None] = lambda: None,
     ) -> None:
         self.source = source
+        #: Called when an answer may have been altered.
+        self.on_suspect = on_suspect
         self.fetcher = fetcher
         self.admission = admission or OpenAdmission()
         #: Whether the fetcher is a browser, which runs the scripts of a page.
@@ -229,7 +237,9 @@ class PollClient:
             else:
                 reading = read_body(source, query, body)
                 reading = self._views[query] = self._rekey(reading) if self._rekey else reading
-                self.suspicions.update(dict.fromkeys(getattr(reading, "suspicions", ())))
+                if suspicions := getattr(reading, "suspicions", ()):
+                    self.suspicions.update(dict.fromkeys(suspicions))
+                    self._client.on_suspect()
         except BaseException as error:
             # A source need not offer an optional resource.
             is_missing = query.is_optional and isinstance(error, PageNotFound | UsageError)

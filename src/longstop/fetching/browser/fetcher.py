@@ -61,6 +61,10 @@ class BrowserFetcher:
     def mode(self) -> Mode:
         return self._mode_policy.mode
 
+    def distrust(self) -> None:
+        """Read the source in a more expensive mode: what it sends in this one may have been altered."""
+        self._mode_policy.distrust(self._clock.monotonic())
+
     def on_signal(self, report: Callable[[str], None]) -> None:
         """Call this with the URL of an open page whenever its site signals a change."""
         self._reader.on_signal = report

@@ -170,6 +170,10 @@ class ModePolicy:
         self._bus.emit(ProxyRotated(source=self._source, session=session, reason=f"unusual size of {size} bytes"))
         return True
 
+    def distrust(self, now: float) -> None:
+        """Learn that a response in this mode may have been altered, as sites do to clients that they take for bots."""
+        self._change(after_refusal(self._state, now), "suspect")
+
     def failed(self, error: errors.FetchError, session: str, now: float) -> None:
         """Learn from an error. A refusal counts against mode and session; a lost browser counts against neither."""
         reason = type(error).__name__

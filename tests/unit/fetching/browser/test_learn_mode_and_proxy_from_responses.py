@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longstop.fetching.base import FetchRequest
 from longstop.fetching.browser.browser_policy_and_stats import LADDER, Mode
 from longstop.fetching.browser.learn_mode_and_proxy_from_responses import (
     BAR_SECONDS,
@@ -11,6 +12,7 @@ from longstop.fetching.browser.learn_mode_and_proxy_from_responses import (
     MAX_BAR_SECONDS,
     NEEDED,
     PROMOTE_AFTER,
+    ModePolicy,
     ModeState,
     ResponseSizes,
     after_failure,
@@ -19,6 +21,8 @@ from longstop.fetching.browser.learn_mode_and_proxy_from_responses import (
     initial_state,
     without_ids,
 )
+from longstop.telemetry.bus import Bus
+from tests.memory import MemorySink
 
 
 def many(state: ModeState, times: int, now: float = 0.0) -> ModeState:
@@ -188,3 +192,16 @@ def test_after_a_usual_answer_the_next_odd_one_counts_again() -> None:
 )
 def test_ids_are_left_out_of_an_address(url: str, expected: str) -> None:
     assert without_ids(url) == expected
+
+
+def test_a_suspect_answer_makes_the_next_ones_come_in_a_more_expensive_mode() -> None:
+    sink = MemorySink()
+    policy = ModePolicy("sofascore", LADDER, None, Bus([sink]))
+    for _ in range(3 * PROMOTE_AFTER):
+        policy.succeeded(FetchRequest(source="sofascore", url="https://api.test/a"), "", 10, 0.0)
+    assert policy.mode is Mode.HTTP
+
+    policy.distrust(0.0)
+
+    assert policy.mode is Mode.PAGE
+    assert sink.named("mode.changed")[-1].reason == "suspect"  # type: ignore[attr-defined]

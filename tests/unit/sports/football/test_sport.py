@@ -5,7 +5,7 @@ from typing import cast
 import msgspec
 import pytest
 
-from longstop.errors import ImpossibleObservation, LayoutChanged, PageNotFound, WrongMatch
+from longstop.errors import ImpossibleObservation, LayoutChanged, PageNotFound, SuspectAnswer, WrongMatch
 from longstop.matches.source_client_and_poll_attempt import PollAttempt
 from longstop.model.event import EventKey
 from longstop.model.match import MatchStatus, Phase
@@ -231,3 +231,20 @@ async def test_the_payload_is_of_its_schema_and_in_the_order_of_play(polling: Lo
     scored = polling.state.events[EventKey.parse("goal:home:1")].content
     assert isinstance(scored, Goal)
     assert (scored.minute, scored.added) == (45, 2)
+
+
+@pytest.mark.req("JOB-6")
+async def test_a_suspect_answer_is_not_stored_and_the_source_is_read_in_another_way(polling: LookingAtFootball) -> None:
+    suspected: list[str] = []
+    polling.client.on_suspect = lambda: suspected.append("suspect")
+    polling.pages.event = event("1st half", 1, 0)
+    polling.pages.incidents = [goal(101, 1, 0)]
+    await polling.poll()
+    stored = polling.versions()
+    polling.pages.event = event("1st half", {"current": 2, "display": 3}, 0)
+
+    with pytest.raises(SuspectAnswer):
+        await polling.poll()
+
+    assert suspected
+    assert polling.versions() == stored
