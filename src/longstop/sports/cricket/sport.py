@@ -85,7 +85,7 @@ class Cricket(Sport[CricketState]):
             _with_inferred(reached, state, seen),
             confirmed=state.suspects,
             settled=settled | _off_the_board(seen),
-            contradicted=set(seen.differences) - settled,
+            contradicted={innings for innings in set(seen.differences) - settled if not _is_witnessed(seen, innings)},
         )
         after = advance(
             state,
@@ -208,6 +208,13 @@ def _with_inferred(reached: Milestones, state: CricketState, seen: CricketView) 
 def _sum_of(innings: int, over: int, content: InferredBalls) -> SeenEvent:
     name = f"inferred-{innings}-{over}"
     return SeenEvent(innings=innings, over=over, source_event_id=name, content=content)
+
+
+def _is_witnessed(seen: CricketView, innings: int) -> bool:
+    """Return whether the scorecard has the scoreboard's total of an innings: penalty runs belong to no ball."""
+    total = score_of(innings, seen.newest_innings, seen.board, None)
+    cards = seen.scorecard.innings if seen.scorecard else ()
+    return total is not None and any(card.number == innings and card.score == total for card in cards)
 
 
 def _off_the_board(seen: CricketView) -> set[int]:
