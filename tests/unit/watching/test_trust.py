@@ -85,7 +85,7 @@ def play_something_else(site_match: SiteMatch) -> None:
 
 @pytest.mark.req("JOB-6")
 def test_a_match_that_was_stored_wrongly_is_rebuilt_once_the_source_keeps_contradicting_it() -> None:
-    mistaken = match("M1", *(["6"] * 12))
+    mistaken = match("M1", *(["6"] * 24))
     mistaken.sides = ("T8", "T9")
     running = Running(mistaken)
 
