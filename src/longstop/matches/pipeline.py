@@ -99,8 +99,8 @@ class Pipeline:
             self._client,
             attempt=attempt,
             priority=state.priority(self._clock.now()),
-            # A suspect waits for a second, equal answer: then even an unchanged page is parsed.
-            known=state.digests if _is_settled(state) and not is_full else {},
+            # A suspect waits for a second, equal answer, a doubt for a good one: then even an unchanged page is parsed.
+            known=state.digests if _is_settled(state) and not (is_full or is_doubted) else {},
             clock=self._clock,
             rekey=self._rekey(state.keys),
         )
@@ -123,9 +123,7 @@ class Pipeline:
         self._dom.failures.pop(state.row.match_id, None)
         for resource, failure in observation.absent.items():
             self._bus.emit(resource_failed(state, resource, failure))
-        return msgspec.structs.replace(
-            observation, digests=client.digests, keys=keys, suspicions=tuple(client.suspicions)
-        )
+        return msgspec.structs.replace(observation, digests=client.digests, keys=keys, suspicions=client.suspicions)
 
     async def _from_scratch(self, client: PollClient, state: MatchState, error: ObservationError) -> Observation:
         """Return the answers that contradict the stored match, read as if nothing was stored; raise if impossible."""

@@ -171,8 +171,8 @@ class PollClient:
         #: Digests of the first bodies of the last poll, and of this one.
         self._known = known or {}
         self.digests: dict[str, bytes] = {}
-        #: Why answers of this poll may have been altered.
-        self.suspicions: dict[str, None] = {}
+        #: Why answers of this poll may have been altered; an answer that is read again replaces its own.
+        self._suspicions: dict[Query, tuple[str, ...]] = {}
         self._clock = clock or SystemClock()
         #: Replaces the source's keys of players and teams by the stored ones.
         self._rekey = rekey
@@ -192,7 +192,10 @@ class PollClient:
         self._page_digests.clear()
         self._views.clear()
         self.digests.clear()
-        self.suspicions.clear()
+
+    @property
+    def suspicions(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each for found in self._suspicions.values() for each in found))
 
     def use_keys(self, rekey: Callable[[Any], Any]) -> None:
         """Parse with other keys from now on; fetched pages stay."""
@@ -237,8 +240,8 @@ class PollClient:
             else:
                 reading = read_body(source, query, body)
                 reading = self._views[query] = self._rekey(reading) if self._rekey else reading
-                if suspicions := getattr(reading, "suspicions", ()):
-                    self.suspicions.update(dict.fromkeys(suspicions))
+                self._suspicions[query] = getattr(reading, "suspicions", ())
+                if self._suspicions[query]:
                     self._client.on_suspect()
         except BaseException as error:
             # A source need not offer an optional resource.

@@ -155,6 +155,7 @@ class FeedWatch:
             or state.board is None
             or state.sync is not SyncState.IN_SYNC
             or bool(state.suspects)
+            or bool(self.feed.trust.doubt)
             or entry.fingerprint != state.board.fingerprint
             or not entry.shows_every_change
             or self.polling.needs_full_poll(state, now)

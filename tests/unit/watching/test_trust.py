@@ -3,6 +3,7 @@
 import pytest
 
 from longstop.fetching.base import FetchRequest
+from longstop.matches.trust import Trust
 from longstop.model.polling_status import SyncState, Unreliability
 from longstop.sports.cricket.model import Delivery
 from longstop.telemetry.events.matches import FindingOpened
@@ -103,3 +104,16 @@ def test_a_match_that_was_stored_wrongly_is_rebuilt_once_the_source_keeps_contra
 
 def opened(running: Running) -> list[FindingOpened]:
     return [event for event in running.sink.events if isinstance(event, FindingOpened)]
+
+
+def test_a_doubt_ends_with_the_next_good_answer_though_nothing_has_changed() -> None:
+    running, site = confused(*two_matches())
+
+    def confuse() -> None:
+        site.is_confused = True
+        site.matches["M1"].odds += 1
+        running.scheduler.find("M1").feed.trust = Trust(doubt="the page is of another match")  # type: ignore[union-attr]
+
+    script(running, (10.0, confuse), (11.0, lambda: setattr(site, "is_confused", False)), until=25.0)
+
+    assert running.row("M1").record.unreliability == ()

@@ -248,3 +248,17 @@ async def test_a_suspect_answer_is_not_stored_and_the_source_is_read_in_another_
 
     assert suspected
     assert polling.versions() == stored
+
+
+@pytest.mark.req("JOB-6")
+async def test_an_altered_first_answer_is_suspect_though_line_ups_are_read_twice_after_it(
+    polling: LookingAtFootball,
+) -> None:
+    polling.pages.event = event("1st half", {"current": 1, "display": 3}, 0)
+    polling.pages.incidents = [goal(101, 1, 0)]
+    polling.pages.lineups = lineups()
+
+    with pytest.raises(SuspectAnswer):
+        await polling.poll()
+
+    assert polling.versions() == []
