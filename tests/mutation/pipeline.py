@@ -163,7 +163,9 @@ PIPELINE = (
         "_is_settled",
         always("not _.suspects"),
     ),
-    _mutant("unchanged pages end a full poll", "matches.pipeline", "Pipeline.observe", always("not (is_full or is_doubted)")),
+    _mutant(
+        "unchanged pages end a full poll", "matches.pipeline", "Pipeline.observe", always("not (is_full or is_doubted)")
+    ),
     _mutant(
         "digests of discarded pages are remembered",
         "matches.source_client_and_poll_attempt",
