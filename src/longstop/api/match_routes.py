@@ -221,7 +221,7 @@ async def find_match(reader: MatchReader, text: str) -> MatchRow | None:
 
 
 def unknown_match(text: str) -> HTTPException:
-    return HTTPException(404, f"There is no match {text}.")
+    return HTTPException(404, f"There is no match {text}; the list of matches has the ids that exist.")
 
 
 def _not_polled_yet(match: MatchRow) -> HTTPException:

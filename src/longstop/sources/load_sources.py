@@ -68,10 +68,10 @@ class _Entry(Group):
     modes: Annotated[tuple[Mode, ...], Wanted(f"a list with some of {', '.join(LADDER)}")] = LADDER
 
 
-def load_sources(path: Path) -> tuple[SourceConfig, ...]:
-    """Return the configured sites, or raise with every problem, one per line."""
+def load_sources(path: Path, *, is_offline: bool = False) -> tuple[SourceConfig, ...]:
+    """Return the configured sites, or raise with every problem, one per line. Offline, no site needs permission."""
     text = read_text(path, "set LONGSTOP_SOURCES to the path of the file that describes the sites")
-    return parse_sources(parse_yaml(text, str(path)), str(path))
+    return parse_sources(parse_yaml(text, str(path)), str(path), is_offline=is_offline)
 
 
 def enabled_sources(path: Path) -> tuple[SourceConfig, ...]:
@@ -92,7 +92,7 @@ def enabled_sources(path: Path) -> tuple[SourceConfig, ...]:
     return enabled
 
 
-def parse_sources(tree: Mapping[str, Any], file: str) -> tuple[SourceConfig, ...]:
+def parse_sources(tree: Mapping[str, Any], file: str, *, is_offline: bool = False) -> tuple[SourceConfig, ...]:
     """Return the sites of a parsed file, or raise with every problem, one per line."""
     problems = [f"{name} in {file} is unknown: {suggest(str(name), ['sources'])}" for name in tree if name != "sources"]
     listed = tree.get("sources") or []
@@ -103,7 +103,9 @@ def parse_sources(tree: Mapping[str, Any], file: str) -> tuple[SourceConfig, ...
     for position, raw in enumerate(listed, start=1):
         config, wrong = _read_entry(raw, position, file)
         problems += wrong
-        configs += [config] if config else []
+        if config is not None:
+            configs.append(config)
+            problems += [] if is_offline else _without_permission(config, file)
     problems += _duplicates(configs, file)
     if problems:
         raise SettingsError("\n".join(problems))
@@ -192,7 +194,7 @@ def problems_of(source: object) -> Iterator[str]:
 
 def source_for_parsing(name: str, path: Path) -> Source:
     """Return a source that parses bodies offline: as configured if the file has it, else by the name of its class."""
-    configured = {config.domain_id: config for config in load_sources(path)} if path.exists() else {}
+    configured = {config.domain_id: config for config in load_sources(path, is_offline=True)} if path.exists() else {}
     if name in configured:
         return make_source(configured[name])
     shipped = {point.name for point in entry_points(group=ENTRY_POINT_GROUP)}
@@ -215,17 +217,17 @@ def _read_entry(raw: object, position: int, file: str) -> tuple[SourceConfig | N
         entry = _Entry.model_validate(raw)
     except ValidationError as error:
         return None, describe_problems(_Entry, error, {}, where)
-    config = SourceConfig(**entry.model_dump())
-    return config, _without_permission(config, where)
+    return SourceConfig(**entry.model_dump()), []
 
 
-def _without_permission(config: SourceConfig, where: str) -> list[str]:
+def _without_permission(config: SourceConfig, file: str) -> list[str]:
     # Only our own machines need no permission: a name may lead anywhere, an address does not.
     is_ours = config.allow_private_addresses and not any(map(may_be_public, config.hosts))
     if not config.enabled or is_ours or config.permission:
         return []
     return [
-        f"{where} is enabled without permission: write into permission who gave it, when and how, or set enabled: false"
+        f"source {config.domain_id} of {file} is enabled without permission: write into permission who gave it, when "
+        "and how, or set enabled: false"
     ]
 
 
@@ -242,7 +244,9 @@ def _find_class(config: SourceConfig) -> Callable[[SourceConfig], object]:
     module_name, colon, class_name = config.adapter_class.partition(":")
     shipped = {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
     if not colon and config.adapter_class not in shipped:
-        advice = suggest(config.adapter_class, sorted(shipped))
+        module_name, dot, class_name = config.adapter_class.rpartition(".")
+        dotted = f"did you mean {module_name}:{class_name}?" if dot else None
+        advice = dotted or suggest(config.adapter_class, sorted(shipped))
         raise SettingsError(
             f"source {config.domain_id}: adapter_class {config.adapter_class} is neither a known name nor of the form"
             f" package.module:Class: {advice}"

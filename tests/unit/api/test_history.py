@@ -194,7 +194,10 @@ async def test_a_malformed_id_is_never_looked_up(
 async def test_an_unknown_match_is_not_found(client: httpx.AsyncClient, route: str) -> None:
     answer = await client.get(f"/cricket-data/match-info/2/{route}")
 
-    assert (answer.status_code, answer.json()) == (404, {"error": "There is no match 2."})
+    assert (answer.status_code, answer.json()) == (
+        404,
+        {"error": "There is no match 2; the list of matches has the ids that exist."},
+    )
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,8 @@ async def test_a_match_not_polled_yet_differs_from_an_unknown_one(client: httpx.
 
     assert discovered.status_code == unknown.status_code == unknown_name.status_code == 404
     assert discovered.json() == {"error": "Match crex_M1 was discovered but not polled yet."}
-    assert unknown.json() == {"error": "There is no match 2."}
-    assert unknown_name.json() == {"error": "There is no match crex_ABC."}
+    assert unknown.json() == {"error": "There is no match 2; the list of matches has the ids that exist."}
+    assert unknown_name.json() == {"error": "There is no match crex_ABC; the list of matches has the ids that exist."}
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,13 @@ def test_the_shipped_sites_are_all_disabled_and_ask_for_permission() -> None:
     assert not any(source.allow_private_addresses for source in sources)
 
 
+def test_bodies_of_a_site_are_parsed_offline_without_permission(tmp_path: Path) -> None:
+    file = tmp_path / "sources.yaml"
+    file.write_bytes(msgspec.json.encode({"sources": [entry(domain_id="mine", allow_private_addresses=False)]}))
+
+    assert isinstance(source_for_parsing("mine", file), EchoSource)
+
+
 @pytest.mark.req("MON-6")
 def test_a_real_site_without_permission_cannot_be_enabled() -> None:
     lines = refusal(entry(allow_private_addresses=False))
@@ -294,6 +301,7 @@ def test_a_class_is_found_by_its_entry_point() -> None:
         (f"{THIS}:Broken", "raised KeyError('api_url') in its constructor (sources/test_load_sources.py, line "),
         (f"{THIS}:THIS", "raised TypeError("),
         (f"{THIS}:Quitting", "raised SystemExit('no licence') in its constructor (sources/test_load_sources.py, line "),
+        (f"{THIS}.EchoSource", f"did you mean {THIS}:EchoSource?"),
         (f"{THIS}:NoKeys", "source echo: metadata_keys must be a tuple of strings, not None"),
     ],
 )
