@@ -54,6 +54,8 @@ class SiteMatch:
     #: Added to the shown runs of every innings: a scoreboard that is off.
     extra_runs: int = 0
     is_listed: bool = True
+    #: Added to every item of the event list.
+    item_fields: dict[str, str] = field(default_factory=dict)
 
     def bowl(self, *values: str, innings: int | None = None) -> list[SiteBall]:
         """Bowl balls at the end of an innings (the newest by default); six legal ones end an over."""
@@ -119,7 +121,7 @@ class SiteMatch:
     def _items(self) -> Iterator[dict[str, Any]]:
         for ball in self.balls:
             label = self._label(ball)
-            common = {"mfkey": self.key, "inning": ball.innings - 1, "on": ball.over, "o": label}
+            common = {**self.item_fields, "mfkey": self.key, "inning": ball.innings - 1, "on": ball.over, "o": label}
             yield {
                 **common,
                 "type": "b",

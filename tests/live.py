@@ -11,6 +11,9 @@ from longstop.storage.base import HotWriter, MatchStore
 from longstop.telemetry.bus import Bus
 from longstop.watching.feed_polling import FeedWatch, WatchContext
 
+#: Which match it is counts as confirmed.
+CONFIRMED = Trust(is_known=True)
+
 
 async def take(store: MatchStore, match_id: int, node: str) -> MatchState:
     """Claim one match and return its durable base."""
@@ -26,7 +29,7 @@ async def watch(
     context = WatchContext(pipeline=pipeline, matches=LiveMatches(store, "node-a"), hot=hot, bus=bus, clock=clock)
     match = await context.matches.take(match_id)
     feed = await match.join(match.row.ref, pipeline)
-    feed.trust = Trust()
+    feed.trust = CONFIRMED
     return FeedWatch(match, feed, context)
 
 
@@ -35,7 +38,8 @@ async def poll(
 ) -> PollResult:
     """Poll once and store what changed."""
     attempt = attempt or PollAttempt()
-    polled = await pipeline.apply(state, await pipeline.observe(state, is_full=is_full, attempt=attempt), attempt)
+    observation = await pipeline.observe(state, is_full=is_full, attempt=attempt)
+    polled = await pipeline.apply(state, observation, attempt, trust=CONFIRMED)
     if polled.refused is not None:
         raise polled.refused
     return polled

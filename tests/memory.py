@@ -158,7 +158,7 @@ def _moved(row: MatchRow, update: MatchUpdate, seq: int) -> MatchRow:
         title=update.title,
         start_at=update.start_at,
         seq=seq,
-        updated_at=update.captured_at,
+        updated_at=update.captured_at if update.source else row.updated_at,
         completed_at=completed_at,
     )
 

@@ -92,6 +92,11 @@ class MemoryReader:
         self._check()
         return self.found.get(match_id, [])
 
+    async def with_open_findings(self, first_id: int, last_id: int) -> set[int]:
+        self._check()
+        found = {match_id for match_id, each in self.found.items() if any(one.closed_at is None for one in each)}
+        return {match_id for match_id in found if first_id <= match_id <= last_id}
+
     async def aclose(self) -> None:
         self.broken = StorageError("closed")
 

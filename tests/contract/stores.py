@@ -189,6 +189,7 @@ def update(match_id: int, *events: Event, epoch: int = 1, **changes: Any) -> Mat
         "findings": (),
         "players": {},
         "teams": {},
+        "source": "crex",
     }
     return MatchUpdate(match_id=match_id, epoch=epoch, events=events, **{**fields, **changes})
 

@@ -535,6 +535,15 @@ async def test_the_match_row_follows_what_the_update_says(store: MatchStore, rea
     assert await reader.match(match_id) == match
 
 
+async def test_a_change_of_our_own_is_not_a_poll(store: MatchStore) -> None:
+    match_id = await owned_match(store)
+    await store.save_update(update(match_id, event()))
+
+    receipt = await store.save_update(update(match_id, phase=Phase.PAUSED, captured_at=later(900), source=""))
+
+    assert (receipt.match.phase, receipt.match.updated_at) == (Phase.PAUSED, NOW)
+
+
 @pytest.mark.req("JOB-7")
 async def test_a_failing_update_spoils_none_that_are_stored_with_it(store: MatchStore, reader: MatchReader) -> None:
     ids = [await owned_match(store, MatchRef("crex", f"M{number}")) for number in range(5)]

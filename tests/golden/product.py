@@ -153,7 +153,7 @@ async def poll(directory: Path, plan: Plan) -> datetime:
             live = await matches.take(row.match_id)
             context = WatchContext(pipeline=pipeline, matches=matches, hot=hot, bus=Bus(), clock=clock)
             feed = await live.join(ref, pipeline)
-            feed.trust = Trust()  # which match it is counts as confirmed
+            feed.trust = Trust(is_known=True)  # which match it is counts as confirmed
             watch = FeedWatch(live, feed, context)
             for at in _moments(match, plan):
                 match.world.advance_to(at)

@@ -45,7 +45,7 @@ from longstop_lab.simulator.sites.espncricinfo.site import EspncricinfoSite
 from longstop_lab.simulator.sites.sofascore.site import SofascoreSite
 from tests.builders import CREX_CONFIG, NOW, body
 from tests.football_site import SOFASCORE_CONFIG
-from tests.live import take
+from tests.live import CONFIRMED, take
 from tests.memory import MemorySink, MemoryStore
 from tests.readers import ManualClock
 
@@ -302,7 +302,7 @@ async def watched(match: SimulatedMatch) -> Watched:
         match.advance_to(at)
         attempt = PollAttempt()
         observation = await pipeline.observe(state, is_full=False, attempt=attempt)
-        state = (await pipeline.apply(state, observation, attempt)).state
+        state = (await pipeline.apply(state, observation, attempt, trust=CONFIRMED)).state
         polls, unchanged = polls + 1, unchanged + (observation.view is None)
         in_break += state.row.status is match.until
         at += POLL_EVERY

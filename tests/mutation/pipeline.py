@@ -22,7 +22,8 @@ PIPELINE = (
         "Pipeline.apply",
         swap(
             "receipt = await _1",
-            "try:\n receipt = await _1\nexcept Exception:\n return PollResult(state=draft.state, receipt=None)",
+            "try:\n receipt = await _1\n"
+            "except Exception:\n return PollResult(state=draft.state, receipt=None, trust=trust)",
         ),
     ),
     _mutant(
@@ -48,7 +49,7 @@ PIPELINE = (
         "the listing cannot back what is stored",
         "matches.trust",
         "judge_contradiction",
-        never("_ or answers.agree is _"),
+        never("listing and _ and _"),
     ),
     _mutant(
         "what a rebuilt match no longer shows stays",
@@ -56,7 +57,7 @@ PIPELINE = (
         "_rebuilt",
         swap("(*gone, *changed)", "(*changed,)"),
     ),
-    _mutant("a suspect answer is stored", "matches.trust", "judge_suspect", always("suspicions <= _")),
+    _mutant("a suspect answer is stored", "matches.trust", "judge_suspect", always("kinds <= _")),
     _mutant(
         "only the newest events of a large diff are kept",
         "sports.cricket.align",

@@ -66,7 +66,7 @@ STALE_SECONDS = 60.0
 
 
 def unreliability(
-    match: MatchRow, record: MonitoringRecord | None, age: float | None, open_findings: int = 0
+    match: MatchRow, record: MonitoringRecord | None, age: float | None, *, has_findings: bool
 ) -> tuple[Unreliability, ...]:
     """Return why a match of this age may not be as it is served; empty if it is reliable.
 
@@ -75,7 +75,7 @@ def unreliability(
     if record is None:
         if match.phase is not Phase.ARCHIVED:
             return (Unreliability.STALE,)
-        return (Unreliability.GAP_OPEN,) if open_findings else ()
+        return (Unreliability.GAP_OPEN,) if has_findings else ()
     is_stale = age is None or age >= max(STALE_SECONDS, 2 * (record.interval_seconds or 0.0))
     return (*((Unreliability.STALE,) if is_stale else ()), *record.unreliability)
 
@@ -122,7 +122,7 @@ def metadata(view: MatchView, open_findings: int, now: Moment) -> dict[str, Any]
         "sync": view.sync.value,
         "phase": view.match.phase.value,
         "open_findings": open_findings,
-        **_reliability(unreliability(view.match, view.record, view.age_at(now), open_findings)),
+        **_reliability(unreliability(view.match, view.record, view.age_at(now), has_findings=open_findings > 0)),
     }
 
 
@@ -136,16 +136,17 @@ def splice_metadata(payload: bytes, about: dict[str, Any]) -> bytes:
     return b"".join((payload[:-1], comma, b'"_metadata":', msgspec.json.encode(about), b"}"))
 
 
-def age_headers(view: MatchView | None, now: Moment, open_findings: int = 0) -> dict[str, str]:
+def age_headers(view: MatchView | None, now: Moment, *, has_findings: bool) -> dict[str, str]:
     """Return the headers with age and reliability. A match that was never polled has no age header."""
     if view is None:
         return {"X-Data-Sync": SyncState.RECOVERING.value, "X-Data-Reliable": "false"}
     age = view.age_at(now)
+    reasons = unreliability(view.match, view.record, age, has_findings=has_findings)
     return {
         "X-Data-Freshness": to_iso(view.polled_at),
         "X-Data-Age-Seconds": f"{age:.3f}",
         "X-Data-Sync": view.sync.value,
-        "X-Data-Reliable": "false" if unreliability(view.match, view.record, age, open_findings) else "true",
+        "X-Data-Reliable": "false" if reasons else "true",
     }
 
 
@@ -153,7 +154,7 @@ def _of_match(match: MatchRow) -> dict[str, Any]:
     return {"matchId": match.match_id, "match_id": str(match.ref)}
 
 
-def match_entry(match: MatchRow, record: MonitoringRecord | None, now: Moment) -> dict[str, Any]:
+def match_entry(match: MatchRow, record: MonitoringRecord | None, now: Moment, *, has_findings: bool) -> dict[str, Any]:
     """Return a match as the list shows it."""
     polled_at = record.last_poll_at if record else None
     return {
@@ -165,7 +166,7 @@ def match_entry(match: MatchRow, record: MonitoringRecord | None, now: Moment) -
         "data_age_seconds": record_age(record, now),
         "last_poll_at": iso_or_none(polled_at),
         "sync": sync_of(match, record).value,
-        **_reliability(unreliability(match, record, record_age(record, now))),
+        **_reliability(unreliability(match, record, record_age(record, now), has_findings=has_findings)),
         "url": match_path(match),
     }
 

@@ -69,11 +69,10 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         view = await self._view(match)
         if view is None:
             raise _not_polled_yet(match)
-        now, open_findings = Moment.of(self.clock), await self._open_findings(match)
-        headers = match_documents.age_headers(view, now, open_findings) | _REVALIDATE | {"ETag": f'"{view.checksum}"'}
+        headers = await self._headers(match, view) | {"ETag": f'"{view.checksum}"'}
         if _is_known(request.headers.getlist("if-none-match"), view.checksum):
             return Response(status_code=304, headers=headers)
-        about = match_documents.metadata(view, open_findings, now)
+        about = match_documents.metadata(view, await self._open_findings(match), Moment.of(self.clock))
         return Response(match_documents.splice_metadata(view.payload, about), 200, headers, "application/json")
 
     async def matches(
@@ -91,8 +90,13 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         found = await self.reader.matches(wanted)
         page, more = found[:limit], len(found) > limit
         now = Moment.of(self.clock)
-        records = await self._records(page)
-        entries = [match_documents.match_entry(match, records.get(match.match_id), now) for match in page]
+        records, incomplete = await self._records(page), await self._with_open_findings(page)
+        entries = [
+            match_documents.match_entry(
+                match, records.get(match.match_id), now, has_findings=match.match_id in incomplete
+            )
+            for match in page
+        ]
         next_after = page[-1].match_id if more else None
         return json_response({"matches": entries, "next_after": next_after}, headers=_REVALIDATE)
 
@@ -181,6 +185,9 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         found = await self.hot.records(page[0].match_id, page[-1].match_id)
         return {record.match_id: record for record in found}
 
+    async def _with_open_findings(self, page: Sequence[MatchRow]) -> set[int]:
+        return await self.reader.with_open_findings(page[0].match_id, page[-1].match_id) if page else set()
+
     async def _view(self, match: MatchRow) -> MatchView | None:
         """Return the live view, else the newest snapshot; `None` before the first poll."""
         row = await self.hot.row(match.match_id)
@@ -190,11 +197,11 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         snapshots = await self.reader.snapshots(match.match_id)
         return from_store(match, snapshots[0], row.record if row else None) if snapshots else None
 
-    async def _headers(self, match: MatchRow) -> dict[str, str]:
-        view, now = await self._view(match), Moment.of(self.clock)
+    async def _headers(self, match: MatchRow, view: MatchView | None = None) -> dict[str, str]:
+        view = view or await self._view(match)
         # The live record knows about findings; an archived match has none.
-        open_findings = 0 if view is None or view.record else await self._open_findings(match)
-        return match_documents.age_headers(view, now, open_findings) | _REVALIDATE
+        has_findings = view is not None and view.record is None and await self._open_findings(match) > 0
+        return match_documents.age_headers(view, Moment.of(self.clock), has_findings=has_findings) | _REVALIDATE
 
     async def _open_findings(self, match: MatchRow) -> int:
         return sum(stored.closed_at is None for stored in await self.reader.findings(match.match_id))

@@ -61,7 +61,11 @@ async def _entries(data: Path) -> list[dict[str, Any]]:
         entries, now, after = [], Moment.of(SystemClock()), 0
         records = {record.match_id: record for record in await hot.records()}
         while page := await reader.matches(MatchFilter(after_id=after)):
-            entries += [match_entry(match, records.get(match.match_id), now) for match in page]
+            incomplete = await reader.with_open_findings(page[0].match_id, page[-1].match_id)
+            entries += [
+                match_entry(match, records.get(match.match_id), now, has_findings=match.match_id in incomplete)
+                for match in page
+            ]
             after = page[-1].match_id
         return entries
 

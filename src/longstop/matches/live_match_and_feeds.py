@@ -33,7 +33,7 @@ class Feed:
         #: The durable base as this feed sees it, with the feed's in-memory state.
         self.state = state
         #: What its answers are worth; a restart of the watch keeps it.
-        self.trust = Trust()
+        self.trust = Trust(is_known=False)
         #: Until this monotonic time, its last good poll keeps feeds of lower precedence from leading.
         self.fresh_until = -inf
 

@@ -43,14 +43,11 @@ from longstop.telemetry.bus import Bus
 SINGLE_SOURCE = 1.0
 
 
-_TRUSTED = Trust()
-
-
 class PollResult(Struct, frozen=True, kw_only=True):
     state: MatchState
     #: What was stored; `None` when there was nothing to store.
     receipt: Receipt | None
-    trust: Trust = Trust()
+    trust: Trust
     #: Why the poll is not believed: then nothing was stored.
     refused: ObservationError | None = None
 
@@ -154,7 +151,7 @@ class Pipeline:
         observation: Observation,
         attempt: PollAttempt,
         *,
-        trust: Trust = _TRUSTED,
+        trust: Trust,
         listed: ListingEntry | None = None,
     ) -> PollResult:
         """Store what an observation changed, if it is believed; raise an `ObservationError` when it is impossible."""
@@ -212,7 +209,8 @@ class Pipeline:
             return judge_contradiction(trust, observation.contradiction, answers, listed, state.teams, now)
         if not trust.is_known and state.snapshot is None:
             return judge_new(trust, answers, listed, now)
-        return judge_known(trust, answers, listed, state.teams, now)
+        before = state.board.teams if state.board else ()
+        return judge_known(trust, answers, listed, state.teams, now, before)
 
     async def entry(self, state: MatchState, attempt: PollAttempt) -> ListingEntry:
         """Return the live state of a match, without its events."""
@@ -235,7 +233,8 @@ class Pipeline:
         """Store the last observation of a match whose page was removed, and that the match is completed."""
         try:
             if last is not None:
-                state = (await self.apply(state, last, attempt)).state
+                trust = Trust(is_known=state.snapshot is not None)
+                state = (await self.apply(state, last, attempt, trust=trust)).state
         except StorageError:
             raise
         except Exception as error:

@@ -5,6 +5,7 @@ not two witnesses either, since both may be of the same wrong match. So a new ma
 with the listing, and a stored match is replaced once several polls contradict it in the same way.
 """
 
+import re
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -19,16 +20,18 @@ AGREEING_POLLS = 3
 AGREEING_SECONDS = 10.0
 #: If the listing shows other teams for this long, it uses other keys than the match's page.
 LISTING_OVERRULED_SECONDS = 40.0
-#: Sites contradict themselves now and then: a suspect answer that stays the same is believed after this time.
+#: Sites contradict themselves now and then: what stays the same is believed after this time.
 SUSPECT_SECONDS = 30.0
 #: A match that was believed without a witness counts as confirmed after this time without a contradiction.
 CONFIRMED_SECONDS = 30.0
+
+_NUMBER = re.compile(r"-?\d+")
 
 
 class Answers(NamedTuple):
     """What one poll showed of a match."""
 
-    #: Keys of the teams, in an order that never changes; empty if the sport has none.
+    #: Keys of the teams, in an order that never changes; empty if the page shows none.
     teams: tuple[str, ...]
     events: frozenset[object]
     #: Whether the resources of the poll agree with each other; `None` if there is only one.
@@ -41,7 +44,7 @@ class Trust(Struct, frozen=True, kw_only=True):
     """What this run knows about the answers of one feed. Losing it costs a few polls, no data."""
 
     #: Whether something of the match is stored: then its identity was confirmed before.
-    is_known: bool = True
+    is_known: bool
     #: Why the last poll was not believed; empty if it was.
     doubt: str = ""
     #: What the last polls showed that were not believed, how many in a row showed it, and since when.
@@ -49,14 +52,16 @@ class Trust(Struct, frozen=True, kw_only=True):
     events: frozenset[object] = frozenset()
     polls: int = 0
     since: float = 0.0
-    #: Suspicions that have stayed so long that the answers are believed all the same.
+    #: Kinds of suspicions that have stayed so long that the answers are believed all the same.
     tolerated: frozenset[str] = frozenset()
+    #: The teams of the listing, if it has contradicted the page for so long that the page is believed.
+    overruled: tuple[str, ...] = ()
     #: Since when a match has been believed without a witness; `None` if there was one.
     unconfirmed_since: float | None = None
 
     @property
     def is_contradicted(self) -> bool:
-        return bool(self.doubt or self.tolerated)
+        return bool(self.doubt or self.tolerated or self.overruled)
 
     def is_unconfirmed(self, now: float) -> bool:
         return self.unconfirmed_since is not None and now - self.unconfirmed_since < CONFIRMED_SECONDS
@@ -80,7 +85,12 @@ class Trust(Struct, frozen=True, kw_only=True):
 
     def believed(self, now: float, *, is_witnessed: bool) -> "Trust":
         since = now if self.unconfirmed_since is None else self.unconfirmed_since
-        return Trust(unconfirmed_since=None if is_witnessed else since, tolerated=self.tolerated)
+        return Trust(
+            is_known=True,
+            unconfirmed_since=None if is_witnessed else since,
+            tolerated=self.tolerated,
+            overruled=self.overruled,
+        )
 
     def has_agreed(self, seconds: float, now: float) -> bool:
         return self.polls >= AGREEING_POLLS and now - self.since >= seconds
@@ -95,43 +105,52 @@ class Judgement(NamedTuple):
 
 def judge_suspect(trust: Trust, answers: Answers, now: float) -> Judgement:
     """Judge only whether the answers contradict themselves, whatever match they are of."""
-    suspicions = frozenset(answers.suspicions)
-    if suspicions <= trust.tolerated:
-        return Judgement(replace(trust, tolerated=suspicions))
+    # The numbers of one contradiction change with every goal.
+    kinds = frozenset(_NUMBER.sub("", suspicion) for suspicion in answers.suspicions)
+    if kinds <= trust.tolerated:
+        return Judgement(replace(trust, tolerated=kinds))
     doubt = "; ".join(answers.suspicions)
     after = trust.counted(doubt, answers, now)
     if after.has_agreed(SUSPECT_SECONDS, now):
-        return Judgement(replace(after, tolerated=suspicions))
+        return Judgement(replace(after, tolerated=kinds))
     return Judgement(after, SuspectAnswer(doubt))
 
 
 def judge_new(trust: Trust, answers: Answers, listed: ListingEntry | None, now: float) -> Judgement:
     """Judge a poll of a match of which nothing is stored yet."""
-    listing = listed.teams if listed else ()
-    is_witnessed = not answers.teams or answers.teams == listing
+    is_witnessed = listed is not None and answers.teams == listed.teams
     if is_witnessed and answers.agree is not False:
         return Judgement(trust.believed(now, is_witnessed=True))
-    is_against = bool(listing) and not is_witnessed
-    if is_against:
-        doubt = f"the page is of {_named(answers.teams)}, the listing shows {_named(listing)}"
-    else:
-        doubt = "scoreboard and event list disagree" if is_witnessed else "no listing shows this match"
-    after = trust.counted(doubt, answers, now)
-    if after.has_agreed(LISTING_OVERRULED_SECONDS if is_against else AGREEING_SECONDS, now):
-        return Judgement(after.believed(now, is_witnessed=False))
-    return Judgement(after, WrongMatch(doubt) if is_against else UnconfirmedMatch(doubt))
+    if is_witnessed:
+        return _unconfirmed(trust, "scoreboard and event list disagree", answers, now)
+    if listed is None or not (listed.teams and answers.teams):
+        return _unconfirmed(trust, "no listing shows this match", answers, now)
+    return _against_listing(trust, answers, listed.teams, now)
 
 
 def judge_known(
-    trust: Trust, answers: Answers, listed: ListingEntry | None, stored: Collection[str], now: float
+    trust: Trust,
+    answers: Answers,
+    listed: ListingEntry | None,
+    stored: Collection[str],
+    now: float,
+    before: tuple[str, ...] = (),
 ) -> Judgement:
-    """Judge a poll that fits the stored match. Before the first event its teams may change, if the listing says so."""
+    """Judge a poll that fits the stored match; `before` are the teams of its last poll.
+
+    Before the first event the teams may change, if the listing says so or several polls agree.
+    """
     listing = listed.teams if listed else ()
-    if answers.teams and listing and answers.teams != listing and set(listing) <= set(stored):
-        doubt = f"the page is of {_named(answers.teams)}, the listing shows {_named(listing)}"
-        return Judgement(trust.refused(doubt), WrongMatch(doubt))
-    is_witnessed = trust.unconfirmed_since is None or answers.teams == listing or answers.agree is True
-    return Judgement(trust.believed(now, is_witnessed=is_witnessed))
+    trust = trust if listing == trust.overruled else replace(trust, overruled=())
+    is_witnessed = bool(answers.teams) and answers.teams == listing
+    if answers.teams and not (is_witnessed or trust.overruled):
+        if listing and set(listing) <= set(stored):
+            return _against_listing(trust, answers, listing, now)
+        is_changed = answers.teams != before if before else bool(stored) and not set(answers.teams) <= set(stored)
+        if is_changed:
+            return _unconfirmed(trust, f"the teams have become {_named(answers.teams)}", answers, now)
+    is_confirmed = trust.unconfirmed_since is None or is_witnessed or answers.agree is True
+    return Judgement(trust.believed(now, is_witnessed=is_confirmed))
 
 
 def judge_contradiction(
@@ -143,15 +162,31 @@ def judge_contradiction(
     now: float,
 ) -> Judgement:
     """Judge a poll that contradicts the stored match. Without an error, the match is to be rebuilt from it."""
-    listing = listed.teams if listed else ()
-    is_backed = bool(listing) and answers.teams != listing and set(listing) <= set(stored)
-    if is_backed or answers.agree is False:
+    listing = listed.teams if listed and listed.teams != trust.overruled else ()
+    if listing and answers.teams != listing and set(listing) <= set(stored):
         return Judgement(trust.refused(error.reason), error)
     after = trust.counted(error.reason, answers, now)
-    if after.has_agreed(AGREEING_SECONDS, now):
+    if after.has_agreed(SUSPECT_SECONDS if answers.agree is False else AGREEING_SECONDS, now):
         return Judgement(after.believed(now, is_witnessed=answers.teams == listing))
     return Judgement(after, error)
 
 
+def _unconfirmed(trust: Trust, doubt: str, answers: Answers, now: float) -> Judgement:
+    """Believe what several polls agree on."""
+    after = trust.counted(doubt, answers, now)
+    if after.has_agreed(AGREEING_SECONDS, now):
+        return Judgement(after.believed(now, is_witnessed=False))
+    return Judgement(after, UnconfirmedMatch(doubt))
+
+
+def _against_listing(trust: Trust, answers: Answers, listing: tuple[str, ...], now: float) -> Judgement:
+    """Believe the page once it has contradicted the listing for long."""
+    doubt = f"the page is of {_named(answers.teams)}, the listing shows {_named(listing)}"
+    after = trust.counted(doubt, answers, now)
+    if after.has_agreed(LISTING_OVERRULED_SECONDS, now):
+        return Judgement(replace(after, overruled=listing).believed(now, is_witnessed=False))
+    return Judgement(after, WrongMatch(doubt))
+
+
 def _named(teams: Collection[str]) -> str:
-    return " and ".join(sorted(teams))
+    return " and ".join(teams)

@@ -122,7 +122,7 @@ class MatchRow(Struct, frozen=True, kw_only=True):
     #: The highest event sequence number.
     seq: int
     created_at: datetime
-    #: The last stored change; the last *poll* is in the hot view.
+    #: The last poll that stored a change; the last *poll* is in the hot view.
     updated_at: datetime | None
     completed_at: datetime | None
     sport: str

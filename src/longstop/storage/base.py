@@ -49,7 +49,7 @@ class SnapshotDraft(Struct, frozen=True, kw_only=True):
 
 
 class MatchUpdate(Struct, frozen=True, kw_only=True):
-    """All changes of one accepted poll, stored in one transaction."""
+    """All changes of one accepted poll, or a change of our own, stored in one transaction."""
 
     match_id: int
     epoch: int
@@ -67,8 +67,9 @@ class MatchUpdate(Struct, frozen=True, kw_only=True):
     #: New names.
     players: dict[str, str] = {}
     teams: dict[str, str] = {}
-    #: The source of this update, its new ids for events of other sources, and new key mappings.
+    #: The source that was polled; empty for a change of our own, such as a pause.
     source: str = ""
+    #: Its new ids for events of other sources, and new key mappings.
     ids: Mapping[EventKey, str] = {}
     keys: Keys = Keys()
 
@@ -115,6 +116,9 @@ class MatchReader(Protocol):
 
     async def findings(self, match_id: int) -> list[StoredFinding]:
         """Return gaps and mismatches, open ones first."""
+
+    async def with_open_findings(self, first_id: int, last_id: int) -> set[int]:
+        """Return which matches in this range of ids have open findings."""
 
     async def aclose(self) -> None: ...
 

@@ -39,8 +39,9 @@ ARCHIVE_PATIENCE = timedelta(hours=2)
 MANY_FAILURES = 5
 #: More consecutive failed polls restart a watch.
 MAX_FAILURES = 10
-#: A match whose last answer was not believed is polled again after this time at most, whatever its status.
-DOUBTED_SECONDS = 10.0
+#: A match whose last answer was not believed is polled again after this time, whatever its status: such a poll may read
+#: the whole event list, and a few of them must agree.
+DOUBTED_SECONDS = 5.0
 #: A restart waits for a quiet moment, at most for this share of the lifetime.
 PATIENCE = 0.1
 #: A match is gone after this many 404s, each long enough after the one before.
@@ -195,19 +196,21 @@ class WatchState(Struct, frozen=True, kw_only=True):
         )._accepted(match.board, started, now)
 
     def after_failure(self, error: Exception, now: Moment, *, errors: int) -> "WatchState":
-        """Return the state after a failed poll. Only errors of the site slow down the next polls."""
+        """Return the state after a failed poll. Only errors of the site slow down the next polls, doubts do not."""
         at, is_canary = now.monotonic, isinstance(error, SourceError) and error.is_canary
-        calm_after = self.rules.cadence.calm_after
+        is_doubted, calm_after = kind_of(error) is FailureKind.UNTRUSTED, self.rules.cadence.calm_after
         return replace(
             self,
             tried_at=at,
             polled_at=at,
             postponement=SOURCE_WIDE if is_canary else None,
             failures=self.failures + 1,
-            is_doubted=kind_of(error) is FailureKind.UNTRUSTED,
+            is_doubted=is_doubted,
             total_failures=self.total_failures + 1,
             last_error=f"{type(error).__name__}: {error}",
-            backoff=self.backoff.after(at, errors=errors, calm_after=calm_after) if errors else self.backoff,
+            backoff=self.backoff.after(at, errors=errors, calm_after=calm_after)
+            if errors and not is_doubted
+            else self.backoff,
         )
 
     def after_missing(self, now: Moment) -> "WatchState":
@@ -263,21 +266,21 @@ class WatchState(Struct, frozen=True, kw_only=True):
     def interval(self, match: MatchState, now: Moment) -> PollInterval:
         """Return the interval between two polls. Errors only ever extend it."""
         usual = self._usual_interval(match, now)
-        if self.is_doubted and usual.seconds > DOUBTED_SECONDS:
-            usual = PollInterval(seconds=DOUBTED_SECONDS, reason=IntervalReason.ERRORS)
+        if self.is_doubted:
+            usual = PollInterval(seconds=DOUBTED_SECONDS, reason=IntervalReason.ERRORS, minimum=DOUBTED_SECONDS)
         if self.backoff.factor == 1.0:
             return usual
         slowed = self.rules.cadence.live * self.backoff.factor
         if slowed > usual.seconds:
             return PollInterval(seconds=slowed, reason=IntervalReason.ERRORS, minimum=slowed)
-        return replace(usual, minimum=slowed)
+        return replace(usual, minimum=max(slowed, usual.minimum))
 
     def _usual_interval(self, match: MatchState, now: Moment) -> PollInterval:
         cadence = self.rules.cadence
         priority = priority_of(match.row.status, match.row.start_at, now.wall)
         if priority is Priority.LIVE:
             return self._live_interval(match, now)
-        if match.sync is SyncState.RECOVERING and self.failures < MANY_FAILURES:
+        if (match.sync is SyncState.RECOVERING or match.suspects) and self.failures < MANY_FAILURES:
             return PollInterval(seconds=cadence.live, reason=IntervalReason.BASELINE)
         if priority is Priority.IMMINENT:
             return PollInterval(seconds=cadence.imminent, reason=IntervalReason.IMMINENT)

@@ -187,6 +187,19 @@ async def test_the_list_shows_each_match_with_its_age(client: httpx.AsyncClient,
     }
 
 
+async def test_an_archived_match_with_a_gap_is_not_reliable_in_the_list(
+    client: httpx.AsyncClient, hot: MemoryHot, reader: MemoryReader
+) -> None:
+    hot.held.clear()
+    gap = Finding(kind=FindingKind.GAP, place="1:4", detail="the whole over is missing")
+    reader.found[1] = [StoredFinding(finding=gap, opened_at=NOW, closed_at=None)]
+    reader.rows[1], reader.rows[2] = (a_match(number, phase=Phase.ARCHIVED) for number in (1, 2))
+
+    listed = (await client.get("/cricket-data/matches")).json()["matches"]
+
+    assert [entry["reliability_reasons"] for entry in listed] == [["gap_open"], []]
+
+
 @pytest.mark.parametrize(
     ("query", "ids"),
     [

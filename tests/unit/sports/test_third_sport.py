@@ -22,7 +22,7 @@ from longstop.sports.registry import sport_named, sports
 from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher, ScriptedReply
 from tests.builders import NOW
-from tests.live import finished, take
+from tests.live import CONFIRMED, finished, take
 from tests.memory import MemoryStore
 from tests.readers import ManualClock
 from tests.tennis_site import AWAY, HOME, Court, TennisSite
@@ -57,7 +57,7 @@ class Polling:
         for _ in range(times):
             attempt, pipeline = PollAttempt(), self.pipeline()
             observation = await pipeline.observe(self.state, is_full=is_full, attempt=attempt)
-            self.state = (await pipeline.apply(self.state, observation, attempt)).state
+            self.state = (await pipeline.apply(self.state, observation, attempt, trust=CONFIRMED)).state
         return observation.view is not None
 
     def versions(self) -> list[str]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from longstop.clock import Moment
-from longstop.errors import FetchTimeout, PageNotFound
+from longstop.errors import FetchTimeout, PageNotFound, SourceError, WrongMatch
 from longstop.model.data_finding import Finding, FindingKind
 from longstop.model.match import MatchStatus, Phase
 from longstop.model.polling_status import MonitoringRecord, SyncState
@@ -47,7 +47,7 @@ class Watch:
             match or self.match, began, now, errors=0, is_news=is_news, is_full=False
         )
 
-    def fail(self, at: float, error: FetchTimeout | PageNotFound | None = None) -> None:
+    def fail(self, at: float, error: SourceError | None = None) -> None:
         self.state = self.state.poll_started(_at(at)).after_failure(error or FetchTimeout("30 s"), _at(at), errors=1)
 
     def is_due(self, at: float, *, is_news: bool = False, minimum: float = 0.0) -> bool:
@@ -76,6 +76,24 @@ def test_a_match_is_due_at_its_interval_be_the_last_poll_good_or_bad() -> None:
     watch.fail(20)
 
     assert (watch.is_due(21), watch.is_due(22.5)) == (False, True)
+
+
+@pytest.mark.parametrize("status", [MatchStatus.UPCOMING, MatchStatus.LIVE, MatchStatus.COMPLETED])
+def test_a_match_that_is_not_believed_is_polled_every_five_seconds_however_often(status: MatchStatus) -> None:
+    watch = Watch(_match(status=status))
+
+    for at in range(0, 300, 5):
+        watch.fail(at, WrongMatch("the page is of another match"))
+
+    assert not watch.is_due(295 + 2.5, is_news=True)
+    assert watch.is_due(300)
+
+
+def test_a_finished_match_that_awaits_a_confirmation_is_polled_as_in_play() -> None:
+    watch = Watch(replace(_match(status=MatchStatus.COMPLETED), suspects=frozenset({"delivery:1:0:1 void"})))
+    watch.poll(0)
+
+    assert watch.is_due(2.5)
 
 
 def test_a_match_is_not_due_sooner_than_the_caller_wants() -> None:

@@ -112,7 +112,7 @@ def test_a_doubt_ends_with_the_next_good_answer_though_nothing_has_changed() -> 
     def confuse() -> None:
         site.is_confused = True
         site.matches["M1"].odds += 1
-        running.scheduler.find("M1").feed.trust = Trust(doubt="the page is of another match")  # type: ignore[union-attr]
+        running.scheduler.find("M1").feed.trust = Trust(is_known=True, doubt="the page is of another match")  # type: ignore[union-attr]
 
     script(running, (10.0, confuse), (11.0, lambda: setattr(site, "is_confused", False)), until=25.0)
 

@@ -404,6 +404,8 @@ class CricketView(Struct, frozen=True, kw_only=True):
     scorecard: Scorecard | None = None
     #: New names.
     names: Names = Names()
+    #: Names of teams by key, as the pages of the event list have them.
+    listed_teams: Mapping[str, str] = {}
 
 
 # --- state ---------------------------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
 """Validates pages: they must be of the requested match, and their values possible."""
 
+from collections.abc import Mapping
+
 from longstop.errors import ImpossibleObservation, WrongMatch
 from longstop.sports.cricket.model import (
     MAX_WICKETS,
     Board,
     CricketState,
-    EventListPage,
     InningsScore,
     Scorecard,
     SeenEvents,
@@ -26,10 +27,10 @@ def validate_board(state: CricketState, board: Board) -> None:
             _check_overs(score.overs.over, board.match_format)
 
 
-def validate_page(state: CricketState, page: EventListPage) -> None:
+def validate_teams(known: Mapping[str, str], shown: Mapping[str, str]) -> None:
     """Raise if a page has the name of one team with the key of the other: sites have swapped team keys."""
-    owners = {name: key for key, name in state.teams.items()}
-    for key, name in page.teams.items():
+    owners = {name: key for key, name in known.items()}
+    for key, name in shown.items():
         if owners.get(name, key) != key:
             raise WrongMatch(
                 f"the page has swapped the teams, or is of another match: it gives team {key!r} the name {name!r}, "

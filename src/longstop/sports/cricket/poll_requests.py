@@ -40,8 +40,8 @@ from longstop.sports.cricket.model import (
     live,
     over_of,
 )
-from longstop.sports.cricket.page_validation import validate_board, validate_listed, validate_page, validate_scorecard
-from longstop.sports.cricket.totals_gaps_and_derived_events import compare, inferred, pair_of, tally
+from longstop.sports.cricket.page_validation import validate_board, validate_listed, validate_scorecard, validate_teams
+from longstop.sports.cricket.totals_gaps_and_derived_events import compare, inferred, pair_of, sides_in_play, tally
 
 #: A five-day Test match has about 300 pages.
 MAX_PAGES = 600
@@ -59,6 +59,7 @@ async def read(
     captured_at, absent = client.now(), Absent()
     scorecard = await _scorecard(client, state, view, absent)
     names = await _names(client, state, view, absent)
+    validate_teams(names.teams, view.listed_teams)
     view = replace(view, scorecard=scorecard, names=names)
     return Observation(captured_at=captured_at, view=view, absent=absent)
 
@@ -72,12 +73,22 @@ async def introduce(client: Client, state: CricketState) -> Keys:
 
 
 async def _scorecard(client: Client, state: CricketState, view: CricketView, absent: Absent) -> Scorecard | None:
-    """Return the scorecard, fetched again after the whole list was read."""
-    if not view.is_exhausted:
+    """Return the scorecard, fetched again after the whole list was read, or if the scoreboard contradicts it.
+
+    It outvotes the scoreboard on who bats. One wrong scorecard would do so until the end of the innings.
+    """
+    if not view.is_exhausted and not _contradicts(state, view):
         return state.scorecard
     query = Query(resource=SCORECARD, source_id=state.feed.source_id)
     check = partial(validate_scorecard, board=view.board)
     return await ask_optional(client, query, Scorecard, absent, check) or state.scorecard
+
+
+def _contradicts(state: CricketState, view: CricketView) -> bool:
+    """Return whether the stored scorecard names another batting side than the scoreboard."""
+    cards = state.scorecard.innings if state.scorecard else ()
+    batting = sides_in_play(state, view.newest_innings, view.board, state.scorecard)
+    return any(batting.get(card.number, card.team) != card.team for card in cards)
 
 
 async def _names(client: Client, state: CricketState, view: CricketView, absent: Absent) -> Names:
@@ -183,6 +194,7 @@ class _Pages:
         #: Set if the list shows only its newest items.
         self._window: EventListPage | None = None
         self._pages = 0
+        self._teams: dict[str, str] = {}
         self.board: Board
 
     async def read_newest(self) -> None:
@@ -217,6 +229,7 @@ class _Pages:
 
     def _take(self, page: EventListPage) -> None:
         self._items.update((item.source_event_id, item) for item in page.items)
+        self._teams.update(page.teams)
         self._window = page if page.is_window else None
 
     async def _page(self, before: str | None) -> EventListPage:
@@ -225,7 +238,7 @@ class _Pages:
             raise ImpossibleObservation(f"the event list has more than {MAX_PAGES} pages")
         query = Query(resource=BALLS, source_id=self._source_id, cursor=before)
         page = await self._client.ask(query, EventListPage)
-        validate_page(self._state, page)
+        validate_teams(self._state.teams, page.teams)
         return page
 
     def so_far(self) -> CricketView:
@@ -241,6 +254,7 @@ class _Pages:
             differences=_differences(self._state, listed, self.board, newest),
             newest_innings=newest,
             is_exhausted=self._is_exhausted,
+            listed_teams=dict(self._teams),
         )
 
 

@@ -147,8 +147,8 @@ class Cricket(Sport[CricketState]):
                 return f"not shown: {unseen.balls} balls, {unseen.runs} runs, {unseen.wickets} wickets"
             case OverSummary(runs=over_runs, score=score):
                 return f"over: {over_runs} runs, {score.runs}/{score.wickets}"
-            case InningsSummary(runs=total, wickets=gone, overs=overs):
-                return f"innings: {total}/{gone} in {overs}"
+            case InningsSummary(team=team, runs=total, wickets=gone, overs=overs):
+                return f"innings{f' of {team}' if team else ''}: {total}/{gone} in {overs}"
             case Result(text=text):
                 return text
             case other:

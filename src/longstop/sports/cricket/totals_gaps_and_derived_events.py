@@ -121,7 +121,7 @@ def sides(
     """
     known, suspects = dict(state.sides), set[str]()
     shown = {item.number: item.team for item in scorecard.innings} if scorecard else {}
-    play = _sides_in_play(state, newest, board, scorecard)
+    play = sides_in_play(state, newest, board, scorecard)
     for innings, team in play.items():
         token = f"side {innings} {team}"
         if shown.get(innings, team) != team:
@@ -135,7 +135,7 @@ def sides(
     return known, frozenset(suspects)
 
 
-def _sides_in_play(state: CricketState, newest: int, board: Board, scorecard: Scorecard | None) -> dict[int, str]:
+def sides_in_play(state: CricketState, newest: int, board: Board, scorecard: Scorecard | None) -> dict[int, str]:
     """Return the batting sides by the scoreboard; none between innings, when it may or may not have swapped them."""
     is_known = board.batting and board.is_batting_known
     if not newest or not is_known or _last_closed(state.events, newest, board, scorecard) >= newest:

@@ -115,6 +115,10 @@ class SqliteMatchReader:
     async def findings(self, match_id: int) -> list[StoredFinding]:
         return await self._file.rows(_SQL["findings"], {"match_id": match_id}, stored_finding)
 
+    async def with_open_findings(self, first_id: int, last_id: int) -> set[int]:
+        bindings = {"first_id": first_id, "last_id": last_id}
+        return set(await self._file.rows(_SQL["with_open_findings"], bindings, itemgetter("match_id")))
+
     async def aclose(self) -> None:
         await self._file.aclose()
 
@@ -306,7 +310,9 @@ def _save_match(
     if not is_changed and columns_of(after) == columns_of(before):
         return before
     completed_at = _completed_at(before, update)
-    after = replace(after, seq=seq, updated_at=update.captured_at, completed_at=completed_at)
+    # The age after a restart counts from here: a pause is not a poll.
+    updated_at = update.captured_at if update.source else before.updated_at
+    after = replace(after, seq=seq, updated_at=updated_at, completed_at=completed_at)
     return _match(connection, "save_match", **columns_of(after))
 
 

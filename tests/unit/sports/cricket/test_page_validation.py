@@ -3,8 +3,8 @@
 import pytest
 
 from longstop.errors import ImpossibleObservation, WrongMatch
-from longstop.sports.cricket.model import EventListPage, Scorecard, ScorecardInnings
-from longstop.sports.cricket.page_validation import validate_board, validate_listed, validate_page, validate_scorecard
+from longstop.sports.cricket.model import Scorecard, ScorecardInnings
+from longstop.sports.cricket.page_validation import validate_board, validate_listed, validate_scorecard, validate_teams
 from tests.builders import board, delivery, event, fold, listed, match_state, score, seen
 
 FIRST_BALL = fold(event("delivery:1:0:1", "1"))
@@ -40,18 +40,14 @@ def test_before_the_first_ball_the_sides_may_still_become_known() -> None:
 
 @pytest.mark.parametrize("teams", [{}, {"T1": "Reds"}, {"T1": "Reds Women"}, {"T9": "Greens"}])
 def test_a_page_may_call_the_teams_by_their_names_and_by_unknown_ones(teams: dict[str, str]) -> None:
-    validate_page(
-        match_state(teams={"T1": "Reds", "T2": "Blues"}), EventListPage(items=(), next_before=None, teams=teams)
-    )
+    validate_teams({"T1": "Reds", "T2": "Blues"}, teams)
 
 
 def test_a_page_that_calls_a_team_by_the_name_of_the_other_has_their_keys_exchanged() -> None:
-    state = match_state(teams={"T1": "Reds", "T2": "Blues"})
-
     with pytest.raises(
         WrongMatch, match=r"swapped the teams, .* team 'T2' the name 'Reds', which belongs to team 'T1'"
     ):
-        validate_page(state, EventListPage(items=(), next_before=None, teams={"T2": "Reds"}))
+        validate_teams({"T1": "Reds", "T2": "Blues"}, {"T2": "Reds"})
 
 
 @pytest.mark.req("JOB-6")

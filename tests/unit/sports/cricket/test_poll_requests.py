@@ -20,8 +20,21 @@ from longstop.sports.cricket.model import (
     SeenEvent,
 )
 from longstop.sports.cricket.poll_requests import BEGINNING, assemble, read_back_to, walk
-from tests.builders import ball_item, board, event, fold, match_row, match_state, over_item, score, wicket, wicket_item
+from tests.builders import (
+    ball_item,
+    board,
+    body,
+    event,
+    fold,
+    match_row,
+    match_state,
+    over_item,
+    score,
+    wicket,
+    wicket_item,
+)
 from tests.crex_site import OUT_OF_ORDER, RETIRED
+from tests.live import CONFIRMED, finished
 from tests.unit.sports.cricket.polling import Polling
 
 FEED = "getBallFeeds"
@@ -281,7 +294,9 @@ async def shows_news(polling: Polling, *, is_full: bool = False) -> bool:
     """Return whether a poll has read what the site shows, rather than found it unchanged; go on from there."""
     attempt = PollAttempt()
     observation = await polling.pipeline.observe(polling.state, is_full=is_full, attempt=attempt)
-    polling.state = cast(CricketState, (await polling.pipeline.apply(polling.state, observation, attempt)).state)
+    polling.state = cast(
+        CricketState, (await polling.pipeline.apply(polling.state, observation, attempt, trust=CONFIRMED)).state
+    )
     return observation.view is not None
 
 
@@ -423,3 +438,41 @@ def test_the_same_label_in_another_innings_is_another_ball() -> None:
 
 def test_a_wicket_without_its_ball_is_an_orphan() -> None:
     assert assemble([wicket_item(11, "0.1"), ball_item(20, "0.2")], is_whole=False).orphans == 1
+
+
+# --- wrong answers ---
+
+
+async def test_a_scorecard_of_the_wrong_batting_side_does_not_outlive_its_answer() -> None:
+    polling = Polling()
+    polling.match.bowl("1", "4")
+    polling.site.faults["getSC4"] = body([{"c": "T2", "d": "5/0(2"}])
+    await polling.start()
+    await polling.poll()
+    del polling.site.faults["getSC4"]
+
+    polling.match.bowl("0")
+    await polling.poll()
+
+    assert polling.state.sides == {1: "T1"}
+
+
+async def test_the_names_of_the_first_poll_show_that_its_event_list_has_swapped_the_teams() -> None:
+    polling = Polling()
+    polling.match.bowl("1", "4")
+    polling.match.item_fields = {"tfkey": "T2", "team": "Reds"}
+    await polling.start()
+
+    with pytest.raises(WrongMatch, match="swapped the teams"):
+        await polling.poll()
+
+
+async def test_one_answer_before_the_page_was_removed_introduces_no_match() -> None:
+    polling = Polling()
+    polling.match.bowl("1", "4")
+    await polling.start()
+
+    state = await finished(polling.pipeline, polling.state)
+
+    assert state.row.phase is Phase.COMPLETED
+    assert not polling.stored_balls()

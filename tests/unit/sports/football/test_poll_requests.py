@@ -8,6 +8,7 @@ from longstop.matches.source_client_and_poll_attempt import PollAttempt
 from longstop.sports.football.model import FootballState
 from longstop.sports.football.poll_requests import PARTS_INTERVAL_SECONDS
 from tests.football_site import LookingAtFootball, card, event, goal
+from tests.live import CONFIRMED
 
 
 async def shows_news(polling: LookingAtFootball, *, is_full: bool = False) -> bool:
@@ -15,7 +16,9 @@ async def shows_news(polling: LookingAtFootball, *, is_full: bool = False) -> bo
     attempt = PollAttempt()
     polling.clock.advance(2.5)
     observation = await polling.pipeline.observe(polling.state, is_full=is_full, attempt=attempt)
-    polling.state = cast(FootballState, (await polling.pipeline.apply(polling.state, observation, attempt)).state)
+    polling.state = cast(
+        FootballState, (await polling.pipeline.apply(polling.state, observation, attempt, trust=CONFIRMED)).state
+    )
     return observation.view is not None
 
 

@@ -148,6 +148,10 @@ ORDER BY closed_at IS NOT NULL, closed_at DESC, finding_id;
 -- Open findings, oldest first.
 SELECT * FROM findings WHERE match_id = :match_id AND closed_at IS NULL ORDER BY finding_id;
 
+-- name: with_open_findings
+-- The matches in a range of ids that have open findings.
+SELECT DISTINCT match_id FROM findings WHERE closed_at IS NULL AND match_id BETWEEN :first_id AND :last_id;
+
 -- name: open_finding
 -- Open a finding; one that is already open only gets the new detail.
 INSERT INTO findings (match_id, kind, place, detail, opened_at)
