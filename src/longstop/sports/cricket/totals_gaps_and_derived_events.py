@@ -239,9 +239,9 @@ def _last_part(summaries: Mapping[int, OverSummary], score: InningsScore) -> dic
     """Return the summary of the last, incomplete over: the total minus the completed overs."""
     over, balls = score.overs.over, score.overs.ball
     before = summaries.get(over - 1)
-    is_known = over in summaries or (before is None and over > 0)
-    if is_known or score.runs < (start := before.score.runs if before else 0):
+    if over in summaries or (before is None and over > 0):
         return {}
+    start = before.score.runs if before else 0
     total = Score(runs=score.runs, wickets=score.wickets)
     return {over: OverSummary(runs=score.runs - start, score=total, balls=balls)}
 
@@ -256,9 +256,11 @@ def _rest(summary: OverSummary, before: OverSummary | None, shown: Sequence[Deli
     runs = summary.runs - sum(each.runs.total for each in shown)
     fallen = summary.score.wickets - (before.score.wickets if before else 0) - wickets
     balls = (summary.balls or 0) - sum(each.runs.is_legal for each in shown)
-    if min(runs, fallen, balls) < 0 or not (runs or fallen or balls):
-        return None
-    return InferredBalls(runs=runs, wickets=fallen, balls=balls)
+    if balls <= 0 and min(runs, fallen, balls) < 0:
+        return None  # the summary is older than the balls
+    # A wicket or run that was taken back later is still in the total of the over before: balls are missing all the same.
+    rest = InferredBalls(runs=max(0, runs), wickets=max(0, fallen), balls=balls)
+    return rest if rest.runs or rest.wickets or rest.balls else None
 
 
 # --- findings ------------------------------------------------------------------------------------------------------

@@ -244,3 +244,26 @@ async def test_names_come_from_the_page_of_the_match(early: Polling) -> None:
     }
     assert early.state.players == {"11": "A Batter", "22": "B Bowler"}
     assert early.state.teams == {"501": "Ashford", "502": "Bexley"}
+
+
+@pytest.mark.req("NFR-009")
+async def test_an_over_after_a_withdrawn_wicket_is_declared_though_the_totals_go_back() -> None:
+    polling = Polling(bowled=0)
+    overs = [over(1, 6, 6, wickets=1), over(2, 6, 12), over(3, 6, 18)]
+    polling.site.page = match_page([innings(1, 18, 0, 3.0, *overs)], [], liveOvers=3.0)
+    await polling.start()
+
+    await polling.poll(times=2)
+
+    assert polling.unseen[1] == InferredBalls(runs=6, wickets=0, balls=6)
+
+
+@pytest.mark.req("NFR-009")
+async def test_balls_of_the_last_over_are_declared_though_a_run_was_taken_back() -> None:
+    polling = Polling(bowled=0)
+    polling.site.page = match_page([innings(1, 5, 1, 1.2, over(1, 6, 6))], [], liveOvers=1.02)
+    await polling.start()
+
+    await polling.poll(times=2)
+
+    assert polling.unseen[1] == InferredBalls(runs=0, wickets=1, balls=2)
