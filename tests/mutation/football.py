@@ -50,7 +50,7 @@ FOOTBALL = (
         "incidents of another match are believed",
         _VALIDATE,
         "validate_incidents",
-        never("_ and len(_) >= ENOUGH_PLAYERS and are_strangers(...)"),
+        never("_ and len(_) >= ENOUGH_PLAYERS and are_mostly_unknown(...)"),
     ),
     _mutant(
         "a number that two matches share confirms a list",
@@ -87,7 +87,7 @@ FOOTBALL = (
         "empty line-ups confirm any",
         _VALIDATE,
         "validate_again",
-        swap("are_strangers(_1.keys, _2.keys)", "are_strangers(_2.keys, _1.keys)"),
+        swap("are_mostly_unknown(_1.keys, _2.keys)", "are_mostly_unknown(_2.keys, _1.keys)"),
     ),
     _mutant(
         "a list that contradicts the score is believed like any other",
@@ -95,7 +95,9 @@ FOOTBALL = (
         "polls_needed",
         never("not fits(...)"),
     ),
-    _mutant("line-ups of another match are believed", _VALIDATE, "validate_lineups", never("_ and are_strangers(...)")),
+    _mutant(
+        "line-ups of another match are believed", _VALIDATE, "validate_lineups", never("_ and are_mostly_unknown(...)")
+    ),
     _mutant(
         "statistics of another match are believed",
         _VALIDATE,

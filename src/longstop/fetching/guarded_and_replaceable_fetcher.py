@@ -12,7 +12,7 @@ from longstop.clock import Clock
 from longstop.errors import CircuitOpen, EmptyBody, FetchError, FetchTimeout, SourceError
 from longstop.fetching.addresses import allowed_url
 from longstop.fetching.base import Fetcher, FetchRequest, Page
-from longstop.model.request_pause import ForgottenPauses, FormerPause, PauseKind, SourcePauses
+from longstop.model.request_pause import FormerPause, NoStoredPauses, PauseKind, SourcePauses
 from longstop.resilience.adaptive_timeouts import SLOW_FACTOR, AdaptiveTimeouts, Timeouts
 from longstop.resilience.breaker import BreakerPolicy, HostBreakers, HostPermit, Transition, target_policy
 from longstop.resilience.retry_policy import MAX_RETRY_AFTER, RetryPolicy, next_delay, policies, requested_wait
@@ -125,7 +125,7 @@ class GuardedFetcher:
         self._clock = clock
         self._bus = bus
         self._random = (random or Random()).random
-        self._pauses = pauses or ForgottenPauses()
+        self._pauses = pauses or NoStoredPauses()
         for former in self._pauses.former:
             self._resume(former)
 

@@ -166,6 +166,8 @@ class Pipeline:
             error.name(state.feed.source, f"poll of {state.feed.source_id}")
             raise
         if observation.replaced is None:
+            # The listing has the source's keys, answers have the stored ones.
+            listed = self._sport.rekey(listed, observation.keys) if observation.keys else listed
             trust, refused = self._judge(state, observation, draft, trust, listed)
             if refused is not None:
                 refused.name(state.feed.source, f"poll of {state.feed.source_id}")
@@ -204,13 +206,15 @@ class Pipeline:
         )
         trust, suspect = judge_suspect(trust, answers, now)
         if suspect is not None:
+            self._client.on_suspect()
             return trust, suspect
+        known = state.known_teams
+        stored = {*state.teams, *known}
         if observation.contradiction is not None:
-            return judge_contradiction(trust, observation.contradiction, answers, listed, state.teams, now)
+            return judge_contradiction(trust, observation.contradiction, answers, listed, stored, now)
         if not trust.is_known and state.snapshot is None:
             return judge_new(trust, answers, listed, now)
-        before = state.board.teams if state.board else ()
-        return judge_known(trust, answers, listed, state.teams, now, before)
+        return judge_known(trust, answers, listed, stored, now, known)
 
     async def entry(self, state: MatchState, attempt: PollAttempt) -> ListingEntry:
         """Return the live state of a match, without its events."""

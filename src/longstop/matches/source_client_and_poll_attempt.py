@@ -111,7 +111,7 @@ class SourceClient:
         on_suspect: Callable[[], None] = lambda: None,
     ) -> None:
         self.source = source
-        #: Called when an answer may have been altered.
+        #: Called when a poll is not believed because an answer may have been altered.
         self.on_suspect = on_suspect
         self.fetcher = fetcher
         self.admission = admission or OpenAdmission()
@@ -241,8 +241,6 @@ class PollClient:
                 reading = read_body(source, query, body)
                 reading = self._views[query] = self._rekey(reading) if self._rekey else reading
                 self._suspicions[query] = getattr(reading, "suspicions", ())
-                if self._suspicions[query]:
-                    self._client.on_suspect()
         except BaseException as error:
             # A source need not offer an optional resource.
             is_missing = query.is_optional and isinstance(error, PageNotFound | UsageError)

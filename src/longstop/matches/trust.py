@@ -39,6 +39,11 @@ class Answers(NamedTuple):
     #: Why an answer may be altered.
     suspicions: tuple[str, ...] = ()
 
+    @property
+    def suspicion_kinds(self) -> frozenset[str]:
+        """Return the suspicions without their numbers, which change with every goal."""
+        return frozenset(_NUMBER.sub("", suspicion) for suspicion in self.suspicions)
+
 
 class Trust(Struct, frozen=True, kw_only=True):
     """What this run knows about the answers of one feed. Losing it costs a few polls, no data."""
@@ -49,6 +54,7 @@ class Trust(Struct, frozen=True, kw_only=True):
     doubt: str = ""
     #: What the last polls showed that were not believed, how many in a row showed it, and since when.
     teams: tuple[str, ...] = ()
+    suspicion_kinds: frozenset[str] = frozenset()
     events: frozenset[object] = frozenset()
     polls: int = 0
     since: float = 0.0
@@ -58,6 +64,8 @@ class Trust(Struct, frozen=True, kw_only=True):
     overruled: tuple[str, ...] = ()
     #: Since when a match has been believed without a witness; `None` if there was one.
     unconfirmed_since: float | None = None
+    #: Whether it was rebuilt then: a listing may be wrong in the same way as the page, so it confirms nothing.
+    is_rebuilt: bool = False
 
     @property
     def is_contradicted(self) -> bool:
@@ -72,12 +80,13 @@ class Trust(Struct, frozen=True, kw_only=True):
 
     def counted(self, doubt: str, answers: Answers, now: float) -> "Trust":
         """Return the trust after a poll that is not believed. One that shows something else starts a new count."""
-        is_same = answers.teams == self.teams and 2 * len(self.events & answers.events) >= len(self.events)
-        agrees = self.polls > 0 and is_same
+        is_same = (answers.teams, answers.suspicion_kinds) == (self.teams, self.suspicion_kinds)
+        agrees = self.polls > 0 and is_same and 2 * len(self.events & answers.events) >= len(self.events)
         return replace(
             self,
             doubt=doubt,
             teams=answers.teams,
+            suspicion_kinds=answers.suspicion_kinds,
             events=answers.events,
             polls=self.polls + 1 if agrees else 1,
             since=self.since if agrees else now,
@@ -90,6 +99,7 @@ class Trust(Struct, frozen=True, kw_only=True):
             unconfirmed_since=None if is_witnessed else since,
             tolerated=self.tolerated,
             overruled=self.overruled,
+            is_rebuilt=self.is_rebuilt,
         )
 
     def has_agreed(self, seconds: float, now: float) -> bool:
@@ -105,14 +115,13 @@ class Judgement(NamedTuple):
 
 def judge_suspect(trust: Trust, answers: Answers, now: float) -> Judgement:
     """Judge only whether the answers contradict themselves, whatever match they are of."""
-    # The numbers of one contradiction change with every goal.
-    kinds = frozenset(_NUMBER.sub("", suspicion) for suspicion in answers.suspicions)
+    kinds = answers.suspicion_kinds
     if kinds <= trust.tolerated:
         return Judgement(replace(trust, tolerated=kinds))
     doubt = "; ".join(answers.suspicions)
     after = trust.counted(doubt, answers, now)
     if after.has_agreed(SUSPECT_SECONDS, now):
-        return Judgement(replace(after, tolerated=kinds))
+        return Judgement(replace(trust, tolerated=kinds))
     return Judgement(after, SuspectAnswer(doubt))
 
 
@@ -140,16 +149,15 @@ def judge_known(
 
     Before the first event the teams may change, if the listing says so or several polls agree.
     """
-    listing = listed.teams if listed else ()
-    trust = trust if listing == trust.overruled else replace(trust, overruled=())
+    trust, listing = _with_listing(trust, answers, listed)
     is_witnessed = bool(answers.teams) and answers.teams == listing
-    if answers.teams and not (is_witnessed or trust.overruled):
+    if answers.teams and not is_witnessed:
         if listing and set(listing) <= set(stored):
             return _against_listing(trust, answers, listing, now)
         is_changed = answers.teams != before if before else bool(stored) and not set(answers.teams) <= set(stored)
         if is_changed:
             return _unconfirmed(trust, f"the teams have become {_named(answers.teams)}", answers, now)
-    is_confirmed = trust.unconfirmed_since is None or is_witnessed or answers.agree is True
+    is_confirmed = trust.unconfirmed_since is None or (is_witnessed and not trust.is_rebuilt)
     return Judgement(trust.believed(now, is_witnessed=is_confirmed))
 
 
@@ -162,13 +170,22 @@ def judge_contradiction(
     now: float,
 ) -> Judgement:
     """Judge a poll that contradicts the stored match. Without an error, the match is to be rebuilt from it."""
-    listing = listed.teams if listed and listed.teams != trust.overruled else ()
+    trust, listing = _with_listing(trust, answers, listed)
     if listing and answers.teams != listing and set(listing) <= set(stored):
         return Judgement(trust.refused(error.reason), error)
     after = trust.counted(error.reason, answers, now)
     if after.has_agreed(SUSPECT_SECONDS if answers.agree is False else AGREEING_SECONDS, now):
-        return Judgement(after.believed(now, is_witnessed=answers.teams == listing))
+        rebuilt = replace(after, is_rebuilt=True, unconfirmed_since=now)
+        return Judgement(rebuilt.believed(now, is_witnessed=False))
     return Judgement(after, error)
+
+
+def _with_listing(trust: Trust, answers: Answers, listed: ListingEntry | None) -> tuple[Trust, tuple[str, ...]]:
+    """Return the trust and the listing's teams, which are empty while they are overruled."""
+    listing = listed.teams if listed else ()
+    if listing and (listing == answers.teams or listing != trust.overruled):
+        trust = replace(trust, overruled=())
+    return trust, () if listing == trust.overruled else listing
 
 
 def _unconfirmed(trust: Trust, doubt: str, answers: Answers, now: float) -> Judgement:

@@ -76,7 +76,7 @@ class SourcePauses(Protocol):
         """Remove a pause whose cause is gone."""
 
 
-class ForgottenPauses:
+class NoStoredPauses:
     """Stores nothing: for single reads and tests."""
 
     former: Sequence[FormerPause] = ()

@@ -86,6 +86,17 @@ class MatchState(Struct, frozen=True, kw_only=True):
         return self.ref or self.row.ref
 
     @property
+    def known_teams(self) -> tuple[str, ...]:
+        """Return the teams of the last poll, in the order of `ListingEntry.teams`; sports add those that are served."""
+        return self.board.teams if self.board else ()
+
+    @property
+    def served_teams(self) -> Mapping[str, str]:
+        """Return the keys of the teams in the stored payload, by their names there."""
+        served = msgspec.json.decode(self.snapshot.payload).get("teams") if self.snapshot else None
+        return {name: team["key"] for name, team in (served or {}).items()}
+
+    @property
     def is_contradicted(self) -> bool:
         """Return whether scoreboard and event list disagreed in the last poll."""
         return False

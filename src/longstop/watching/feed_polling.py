@@ -23,7 +23,7 @@ from longstop.matches.source_client_and_poll_attempt import PollAttempt
 from longstop.model.data_finding import FindingKind
 from longstop.model.match import TRANSITIONS, Phase
 from longstop.model.polling_status import MonitoringRecord, SyncState, Unreliability
-from longstop.model.request_pause import ForgottenPauses, FormerPause, PauseKind, SourcePauses
+from longstop.model.request_pause import FormerPause, NoStoredPauses, PauseKind, SourcePauses
 from longstop.model.source_queries_and_answers import ListingEntry
 from longstop.resilience.breaker import ASKED, Breaker, Permit, Transition
 from longstop.resilience.poll_attempt_states import AttemptState
@@ -57,7 +57,7 @@ class WatchContext(Struct, frozen=True, kw_only=True):
     precedence: int = 0
     #: The last accepted poll of each match by an earlier run, by match id.
     former: Mapping[int, Moment] = {}
-    pauses: SourcePauses = ForgottenPauses()
+    pauses: SourcePauses = NoStoredPauses()
 
     def now(self) -> Moment:
         return Moment.of(self.clock)

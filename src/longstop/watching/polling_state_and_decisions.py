@@ -293,8 +293,9 @@ class WatchState(Struct, frozen=True, kw_only=True):
         # In football, play goes on for long without a goal.
         is_silence_a_break = match.board is None or match.board.shows_every_change
         break_after = cadence.break_after if is_silence_a_break else inf
-        # While polls fail, it is unknown whether play has stopped.
-        if not self.failures and self.activity.is_break(match.row.status, now.monotonic, break_after):
+        # While polls fail or await a confirmation, it is unknown whether play has stopped.
+        is_settled = not (self.failures or match.suspects or match.sync is SyncState.RECOVERING)
+        if is_settled and self.activity.is_break(match.row.status, now.monotonic, break_after):
             return PollInterval(seconds=cadence.in_break, reason=IntervalReason.BREAK)
         if self.rules.is_important(match.row.title):
             return PollInterval(seconds=min(cadence.busy, cadence.live), reason=IntervalReason.IMPORTANT)

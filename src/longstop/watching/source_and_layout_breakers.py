@@ -15,7 +15,7 @@ from msgspec import Struct
 from longstop.clock import Clock
 from longstop.errors import CircuitOpen, LayoutPaused, ParseError, SourceChallenged, SourceError
 from longstop.matches.source_client_and_poll_attempt import RecordOutcome
-from longstop.model.request_pause import ForgottenPauses, FormerPause, PauseKind, SourcePauses
+from longstop.model.request_pause import FormerPause, NoStoredPauses, PauseKind, SourcePauses
 from longstop.resilience.breaker import ASKED, Breaker, BreakerPolicy, Permit, Transition
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.telemetry.bus import Bus, report_breaker
@@ -77,7 +77,7 @@ class SourceAdmission:
         #: Challenges since the last page that was parsed.
         self._challenges = 0
         self._challenge_page: str | None = None
-        self._pauses = pauses or ForgottenPauses()
+        self._pauses = pauses or NoStoredPauses()
         for former in self._pauses.former:
             self._resume(former)
 

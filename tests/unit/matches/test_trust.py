@@ -137,13 +137,21 @@ def test_a_sport_without_teams_needs_its_entry_in_the_listing() -> None:
     assert judged.error is None
 
 
-def test_a_match_believed_without_a_witness_is_confirmed_by_a_second_resource_or_by_time() -> None:
+def test_a_match_believed_without_a_witness_is_confirmed_by_the_listing_or_by_time() -> None:
     alone = Trust(is_known=True, unconfirmed_since=0.0)
 
     assert alone.is_unconfirmed(1.0)
-    assert not judge_known(alone, shows(agree=True), None, OURS, 1.0).trust.is_unconfirmed(1.0)
-    assert judge_known(alone, shows(agree=None), None, OURS, 1.0).trust.is_unconfirmed(1.0)
+    assert judge_known(alone, shows(agree=True), None, OURS, 1.0).trust.is_unconfirmed(1.0), "one wrong match has both"
+    assert not judge_known(alone, shows(), listed(*OURS), OURS, 1.0).trust.is_unconfirmed(1.0)
     assert not alone.is_unconfirmed(CONFIRMED_SECONDS)
+
+
+def test_a_rebuilt_match_is_unconfirmed_for_a_while_though_the_listing_agrees() -> None:
+    rebuilt = contradictions(shows(THEIRS, 6), listed(*THEIRS), 0.0, 5.0, AGREEING_SECONDS)[-1].trust
+    [later] = known_polls(rebuilt, shows(THEIRS), listed(*THEIRS), 15.0, before=THEIRS)
+
+    assert later.trust.is_unconfirmed(15.0)
+    assert not later.trust.is_unconfirmed(AGREEING_SECONDS + CONFIRMED_SECONDS)
 
 
 def test_a_page_of_other_teams_is_refused_while_the_listing_backs_what_is_stored() -> None:
@@ -255,3 +263,30 @@ def test_a_tolerated_contradiction_stays_tolerated_when_its_numbers_change() -> 
         trust = judged.trust
 
     assert judged.error is None
+
+
+def test_different_contradictions_are_no_repetition() -> None:
+    trust, errors = CONFIRMED, []
+    for nth, what in enumerate(("home score", "away score", "minute", "halves")):
+        judged = judge_suspect(trust, shows()._replace(suspicions=(f"the {what} is altered",)), 10.0 * nth)
+        trust = judged.trust
+        errors.append(judged.error)
+
+    assert all(errors)
+
+
+def test_a_listing_that_was_overruled_is_right_again_once_the_page_agrees_with_it() -> None:
+    trust = Trust(is_known=True, overruled=OURS)
+    [agreed] = known_polls(trust, shows(), listed(*OURS), 0.0, before=THEIRS)
+    rebuilt = contradictions(shows(OURS, 6), listed(*OURS), 0.0, 5.0, AGREEING_SECONDS, trust=trust)[-1]
+
+    assert (agreed.error, agreed.trust.overruled) == (None, ())
+    assert (rebuilt.error, rebuilt.trust.overruled) == (None, ())
+
+
+def test_a_failed_listing_does_not_end_an_overruling() -> None:
+    trust = Trust(is_known=True, overruled=OURS[::-1])
+    [without] = known_polls(trust, shows(), None, 0.0, before=OURS)
+    [again] = known_polls(without.trust, shows(), listed(*OURS[::-1]), 5.0, before=OURS)
+
+    assert again.error is None

@@ -96,6 +96,16 @@ def test_a_finished_match_that_awaits_a_confirmation_is_polled_as_in_play() -> N
     assert watch.is_due(2.5)
 
 
+def test_a_break_does_not_delay_a_confirmation() -> None:
+    quiet = _match(status=MatchStatus.BREAK)
+    watch = Watch(quiet)
+    for at in range(0, 60, 5):
+        watch.poll(at)
+    watch.match = replace(quiet, suspects=frozenset({"delivery:1:0:1 void"}))
+
+    assert watch.is_due(55 + 2.5)
+
+
 def test_a_match_is_not_due_sooner_than_the_caller_wants() -> None:
     watch = Watch()
     assert watch.is_due(0, minimum=10)

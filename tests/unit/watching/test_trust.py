@@ -90,7 +90,7 @@ def test_a_match_that_was_stored_wrongly_is_rebuilt_once_the_source_keeps_contra
     mistaken.sides = ("T8", "T9")
     running = Running(mistaken)
 
-    script(running, (5.0, lambda: play_something_else(mistaken)), until=40.0)
+    script(running, (5.0, lambda: play_something_else(mistaken)), until=60.0)
 
     newest = {event.event.key: event.event for event in running.store.history[1]}
     live = sorted((event for event in newest.values() if event.is_live), key=lambda event: event.position or 0)

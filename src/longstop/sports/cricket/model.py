@@ -447,6 +447,10 @@ class CricketState(MatchState, frozen=True, kw_only=True):
         return max((innings_of(key) for key in self.events if key.kind == CricketKind.DELIVERY), default=0)
 
     @property
+    def known_teams(self) -> tuple[str, ...]:
+        return super().known_teams or tuple(sorted(self.served_teams.values()))
+
+    @property
     def is_contradicted(self) -> bool:
         return bool(self.differences)
 

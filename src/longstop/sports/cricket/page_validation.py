@@ -18,7 +18,8 @@ MAX_OVERS = {"T10": 10, "T20": 20, "T20I": 20, "ODI": 50}
 
 def validate_board(state: CricketState, board: Board) -> None:
     """Raise if the scoreboard cannot be of this match."""
-    shown, known = board.team_keys, _known_teams(state)
+    # Before the first ball the teams may change: finals are announced as "to be confirmed".
+    shown, known = board.team_keys, set(state.known_teams if state.newest_innings else ())
     if len(known) == len(shown) == 2 and shown != known:
         raise WrongMatch(f"the page has teams {sorted(shown)}, this match has {sorted(known)}")
     for score in (board.first, board.second):
@@ -52,14 +53,6 @@ def validate_scorecard(scorecard: Scorecard, board: Board) -> None:
         if len(sides) == 2 and innings.team not in sides:
             raise WrongMatch(f"the scorecard has team {innings.team!r}, this match has {sorted(sides)}")
         _check_wickets(innings.score)
-
-
-def _known_teams(state: CricketState) -> set[str]:
-    """Return the teams; empty before the first ball, because finals are announced as "to be confirmed"."""
-    if not state.newest_innings:
-        return set()
-    shown = state.board.team_keys if state.board else set()
-    return shown if len(shown) == 2 else set(state.teams)
 
 
 def _check_wickets(score: InningsScore) -> None:

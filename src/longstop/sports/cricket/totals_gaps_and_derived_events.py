@@ -258,7 +258,7 @@ def _rest(summary: OverSummary, before: OverSummary | None, shown: Sequence[Deli
     balls = (summary.balls or 0) - sum(each.runs.is_legal for each in shown)
     if balls <= 0 and min(runs, fallen, balls) < 0:
         return None  # the summary is older than the balls
-    # A wicket or run that was taken back later is still in the total of the over before: balls are missing all the same.
+    # A wicket or run that was taken back later may still be in the total of the over before.
     rest = InferredBalls(runs=max(0, runs), wickets=max(0, fallen), balls=balls)
     return rest if rest.runs or rest.wickets or rest.balls else None
 

@@ -485,6 +485,11 @@ class FootballState(MatchState, frozen=True, kw_only=True):
     doubt: Doubt | None = None
 
     @property
+    def known_teams(self) -> tuple[str, ...]:
+        served = self.served_teams
+        return super().known_teams or ((served["home"], served["away"]) if served else ())
+
+    @property
     def is_contradicted(self) -> bool:
         return bool(self.differences) or self.doubt is not None
 

@@ -35,11 +35,10 @@ _PART_OF = {"HT": "period1", "FT": "period2"}
 
 def validate_board(state: FootballState, board: FootballBoard) -> None:
     """Raise if the event cannot be of this match. Before kick-off its sides may still change."""
-    before = state.board
-    if before is not None and state.incidents:
-        for shown, known in ((board.home, before.home), (board.away, before.away)):
-            if shown.key != known.key:
-                raise WrongMatch(f"the event has team {shown.key} where this match has {known.key}")
+    if state.incidents:
+        for shown, known in zip(board.teams, state.known_teams, strict=False):
+            if shown != known:
+                raise WrongMatch(f"the event has team {shown} where this match has {known}")
     if board.home.key == board.away.key:
         raise ImpossibleObservation(f"team {board.home.key} plays against itself")
     for side in Side:
@@ -53,7 +52,7 @@ def validate_incidents(state: FootballState, incidents: Incidents) -> None:
     That is certain only if the line-ups agree with stored events. Otherwise `polls_needed` decides.
     """
     playing, named = state.squad_keys, incidents.keys
-    if state.event_players & playing and len(named) >= ENOUGH_PLAYERS and are_strangers(named, playing):
+    if state.event_players & playing and len(named) >= ENOUGH_PLAYERS and are_mostly_unknown(named, playing):
         raise WrongMatch(f"the incidents are of another match: {len(named - playing)} players are not in the line-ups")
 
 
@@ -69,7 +68,7 @@ def has_stored_event(state: FootballState, incidents: Incidents) -> bool:
 def has_known_players(state: FootballState, incidents: Incidents) -> bool:
     """Return whether a list names a player of a stored event, or mostly players of the line-ups."""
     named = incidents.keys
-    return bool(named & state.event_players) or (bool(named) and not are_strangers(named, state.squad_keys))
+    return bool(named & state.event_players) or (bool(named) and not are_mostly_unknown(named, state.squad_keys))
 
 
 def polls_needed(
@@ -88,8 +87,10 @@ def polls_needed(
     if has_known_players(state, incidents):
         return 1 if board.score is not None and fits(board, incidents) else POLLS_UNKNOWN
     known, named = state.squad_keys | state.event_players, incidents.keys
-    is_spoken_against = (bool(known) and are_strangers(named, known)) or not fits(board, incidents)
-    return POLLS_AGAINST if is_spoken_against else POLLS_UNKNOWN
+    is_against = (bool(known) and are_mostly_unknown(named, known)) or not fits(board, incidents)
+    # Many matches are without a goal: then the board says nothing about the list.
+    has_goals = board.score is not None and board.score != Goals(home=0, away=0)
+    return POLLS_UNKNOWN if has_goals and not is_against else POLLS_AGAINST
 
 
 def fits(board: FootballBoard, incidents: Incidents) -> bool:
@@ -116,7 +117,7 @@ def needs_lineups(state: FootballState, incidents: Incidents | None) -> bool:
     return bool(incidents.keys)
 
 
-def are_strangers(named: set[str], playing: set[str]) -> bool:
+def are_mostly_unknown(named: set[str], playing: set[str]) -> bool:
     """Return whether most named players do not play. A single one may be missing in the line-ups."""
     return 2 * len(named & playing) < len(named)
 
@@ -131,18 +132,18 @@ def validate_lineups(state: FootballState, lineups: Lineups) -> None:
         if starters > STARTERS or (lineups.is_confirmed and starters != STARTERS):
             raise ImpossibleObservation(f"{starters} starters on one side")
     named = state.event_players
-    if lineups.squads and are_strangers(named, set(keys)):
+    if lineups.squads and are_mostly_unknown(named, set(keys)):
         raise WrongMatch(f"the line-ups are of another match: {len(named - set(keys))} players of this one are missing")
 
 
 def is_known_squad(state: FootballState, lineups: Lineups) -> bool:
     """Return whether stored events or earlier line-ups confirm these line-ups."""
-    return not lineups.keys or bool(state.event_players) or not are_strangers(lineups.keys, state.squad_keys)
+    return not lineups.keys or bool(state.event_players) or not are_mostly_unknown(lineups.keys, state.squad_keys)
 
 
 def validate_again(first: Lineups, second: Lineups) -> None:
     """Raise unless a second response names most players of the first; an empty one names none."""
-    if are_strangers(first.keys, second.keys):
+    if are_mostly_unknown(first.keys, second.keys):
         raise WrongMatch("two responses have different line-ups: one of them is of another match")
 
 

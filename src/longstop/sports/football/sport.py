@@ -42,7 +42,7 @@ from longstop.sports.football.model import (
     names_in,
     order_of_play,
 )
-from longstop.sports.football.page_validation import are_strangers, polls_needed, validate_board
+from longstop.sports.football.page_validation import are_mostly_unknown, polls_needed, validate_board
 from longstop.sports.football.payload import FootballEventV1, normalise, status_of, title_of
 from longstop.sports.football.poll_requests import read
 from longstop.sports.football.totals import differences, disagreement, mismatches
@@ -88,6 +88,8 @@ class Football(Sport[FootballState]):
         agree = None if seen.incidents is None or seen.board.score is None else not off
         board, doubted_board = confirm_board(seen.board, state.board, state.suspects, is_backed=agree is True)
         incidents, doubt = _believed_list(state, seen, observation.captured_at)
+        if observation.contradiction is not None:  # several polls decide about it as a whole
+            incidents, doubt = seen.incidents, None
         versions = align(
             state.events,
             incidents.items if incidents else None,
@@ -95,7 +97,7 @@ class Football(Sport[FootballState]):
             confirmed=state.suspects,
             settled=set() if seen.board.score is None else set(Side) - {side for side, _, _ in off},
         )
-        state = _without_strangers(state, incidents)
+        state = _without_unknown_lineups(state, incidents)
         names = names_in(seen.board, incidents, state.lineups)
         after = advance(state, versions, names, board=board, differences=off, doubt=doubt)
         after = settle(
@@ -185,7 +187,7 @@ def _draft(state: FootballState, board: FootballBoard, **changes: Any) -> Draft:
 
 
 def _with_parts(state: FootballState, seen: FootballView, now: datetime) -> FootballState:
-    are_new = seen.lineups is not None and are_strangers(seen.lineups.keys, state.squad_keys)
+    are_new = seen.lineups is not None and are_mostly_unknown(seen.lineups.keys, state.squad_keys)
     return replace(
         state,
         squad_since=now if are_new else state.squad_since,
@@ -212,10 +214,10 @@ def _believed_list(state: FootballState, seen: FootballView, now: datetime) -> t
     return None, Doubt(items=items, polls=polls)
 
 
-def _without_strangers(state: FootballState, incidents: Incidents | None) -> FootballState:
+def _without_unknown_lineups(state: FootballState, incidents: Incidents | None) -> FootballState:
     """Return the state without line-ups that an accepted list contradicts; they are read again at once."""
     named = incidents.keys if incidents else set()
-    if state.lineups is None or not are_strangers(named, state.squad_keys):
+    if state.lineups is None or not are_mostly_unknown(named, state.squad_keys):
         return state
     return replace(state, lineups=None, parts_asked_at=None)
 

@@ -6,6 +6,7 @@ from longstop.errors import ImpossibleObservation, WrongMatch
 from longstop.sports.cricket.model import Scorecard, ScorecardInnings
 from longstop.sports.cricket.page_validation import validate_board, validate_listed, validate_scorecard, validate_teams
 from tests.builders import board, delivery, event, fold, listed, match_state, score, seen
+from tests.readers import a_snapshot
 
 FIRST_BALL = fold(event("delivery:1:0:1", "1"))
 STATE = match_state(FIRST_BALL, board=board())
@@ -24,7 +25,10 @@ def test_a_board_of_another_team_is_of_another_match(sides: tuple[str, str]) -> 
 
 
 def test_after_a_restart_the_stored_teams_are_known() -> None:
-    state = match_state(FIRST_BALL, teams={"T1": "Reds", "T2": "Blues"})
+    """Names of another match that was stored by mistake may still be there."""
+    served = b'{"teams": {"team_a": {"key": "T1"}, "team_b": {"key": "T2"}}}'
+    names = {"T1": "Reds", "T2": "Blues", "T8": "Greens", "T9": "Greys"}
+    state = match_state(FIRST_BALL, teams=names, snapshot=a_snapshot(payload=served))
 
     with pytest.raises(WrongMatch):
         validate_board(state, board(batting="T8", bowling="T9"))

@@ -4,7 +4,7 @@ import pytest
 
 from longstop.errors import SourceFailed, WrongMatch
 from longstop.model.polling_status import SyncState
-from longstop.sports.football.page_validation import POLLS_AGAINST
+from longstop.sports.football.page_validation import POLLS_AGAINST, POLLS_UNKNOWN
 from tests.football_site import LookingAtFootball, card, event, goal, lineups, period
 
 
@@ -20,12 +20,27 @@ async def test_incidents_of_players_of_other_matches_are_refused(polling: Lookin
     assert polling.versions() == ["card:home:1 1 insert"]
 
 
-async def test_a_list_of_which_nothing_is_known_is_believed_when_it_is_shown_again(polling: LookingAtFootball) -> None:
-    polling.pages.lineups = None
-    polling.pages.incidents = [card(900, who=5000), period("HT", 0, 0, 45)]
+async def test_a_list_of_which_nothing_is_known_is_believed_when_it_has_the_goals_of_the_board(
+    polling: LookingAtFootball,
+) -> None:
+    polling.pages.lineups, polling.pages.event = None, event("1st half", 1, 0)
+    polling.pages.incidents = [goal(900, 1, 0, scorer=5000)]
 
     outcome = await polling.poll()
     assert (polling.versions(), outcome.state.sync) == ([], SyncState.RECOVERING)
+    await polling.poll(times=POLLS_UNKNOWN - 1)
+
+    assert polling.versions() == ["goal:home:1 1 insert"]
+
+
+async def test_a_list_of_which_nothing_is_known_needs_more_polls_while_there_is_no_goal(
+    polling: LookingAtFootball,
+) -> None:
+    polling.pages.lineups = None
+    polling.pages.incidents = [card(900, who=5000), period("HT", 0, 0, 45)]
+
+    await polling.poll(times=POLLS_AGAINST - 1)
+    assert polling.versions() == []
     await polling.poll()
 
     assert polling.versions() == ["card:home:1 1 insert", "period:1 1 insert"]
@@ -34,7 +49,7 @@ async def test_a_list_of_which_nothing_is_known_is_believed_when_it_is_shown_aga
 async def test_a_list_that_grows_between_two_polls_is_shown_again(polling: LookingAtFootball) -> None:
     polling.pages.lineups = None
     polling.pages.incidents = [card(101)]
-    await polling.poll()
+    await polling.poll(times=POLLS_AGAINST - 1)
     polling.pages.incidents = [card(101), card(102, who=14)]
 
     await polling.poll()
@@ -70,7 +85,7 @@ async def test_a_list_that_something_speaks_against_is_believed_only_when_it_sta
 async def test_the_same_number_does_not_make_another_match_s_event_ours(polling: LookingAtFootball) -> None:
     polling.pages.lineups = None
     polling.pages.incidents = [card(101)]
-    await polling.poll(times=2)
+    await polling.poll(times=POLLS_AGAINST)
     polling.pages.incidents = [card(101, who=5000, time=33), card(102, who=5001)]
     await polling.poll(times=POLLS_AGAINST - 1)
     polling.pages.incidents = [card(101)]
@@ -120,7 +135,7 @@ async def test_line_ups_that_a_list_contradicts_are_asked_for_again_before_the_l
 async def test_a_list_with_an_event_that_we_hold_is_believed_at_once(polling: LookingAtFootball) -> None:
     polling.pages.lineups = None
     polling.pages.incidents = [card(101)]
-    await polling.poll(times=2)
+    await polling.poll(times=POLLS_AGAINST)
     polling.pages.incidents = [card(101), card(102, who=14)]
 
     await polling.poll()
@@ -135,7 +150,7 @@ async def test_one_list_of_the_other_leg_changes_nothing_though_the_same_people_
 ) -> None:
     polling.pages.lineups = shown
     polling.pages.incidents = [card(101, who=12)]
-    await polling.poll(times=2)
+    await polling.poll(times=POLLS_AGAINST)
     polling.pages.incidents = [goal(900, 1, 0, scorer=12), card(901, who=13, time=70)]
     await polling.poll()
     polling.pages.incidents = [card(101, who=12)]

@@ -148,9 +148,9 @@ def ended(period: str, home: int, away: int) -> PeriodEnd:
         (state(card()), listed(card(), goal()), 1),
         # A coach has no key, and an event that is equal in everything is the one that we hold.
         (state(card(player=None)), listed(card(player=None)), 1),
-        (state(), listed(card()), POLLS_UNKNOWN),
-        # No player is named, so none is a stranger.
-        (state(lineups=playing("10")), listed(ended("HT", 0, 0), side=Side.HOME), POLLS_UNKNOWN),
+        # Without a goal the board says nothing about the list.
+        (state(), listed(card()), POLLS_AGAINST),
+        (state(lineups=playing("10")), listed(ended("HT", 0, 0), side=Side.HOME), POLLS_AGAINST),
         (state(), listed(goal()), POLLS_AGAINST),
         (state(lineups=playing("11", "12")), listed(card()), POLLS_AGAINST),
         # The number of the event is the same, and nothing else.

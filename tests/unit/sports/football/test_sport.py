@@ -1,11 +1,20 @@
 """The pipeline of football, from pages to what is stored and served."""
 
+from contextlib import suppress
 from typing import cast
 
 import msgspec
 import pytest
 
-from longstop.errors import ImpossibleObservation, LayoutChanged, PageNotFound, SuspectAnswer, WrongMatch
+from longstop.errors import (
+    ImpossibleObservation,
+    LayoutChanged,
+    ObservationError,
+    PageNotFound,
+    SuspectAnswer,
+    WrongMatch,
+)
+from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.source_client_and_poll_attempt import PollAttempt
 from longstop.model.event import EventKey
 from longstop.model.match import MatchStatus, Phase
@@ -262,3 +271,27 @@ async def test_an_altered_first_answer_is_suspect_though_line_ups_are_read_twice
         await polling.poll()
 
     assert polling.versions() == []
+
+
+@pytest.mark.req("JOB-6")
+async def test_a_match_that_is_rebuilt_keeps_the_events_that_are_still_shown(polling: LookingAtFootball) -> None:
+    cards = [card(100 + nth, who=11 + nth, time=10 + nth) for nth in range(8)]
+    polling.pages.incidents = cards
+    live = await LiveMatches(polling.store, "node-b").take(1)
+    feed = await live.join(live.row.ref, polling.pipeline)
+
+    async def poll_for(seconds: int) -> None:
+        for _ in range(seconds // 5):
+            polling.clock.advance(5)
+            listed = (await polling.client.listing()).boards[0]
+            with suppress(ObservationError):
+                await live.poll(feed, is_full=True, attempt=PollAttempt(), listed=listed)
+
+    await poll_for(60)
+    polling.pages.incidents = cards[:3]
+    await poll_for(30)
+
+    versions = polling.versions()
+    assert [version for version in versions if "void" in version] == [f"card:home:{nth} 2 void" for nth in range(4, 9)]
+    assert not [version for version in versions if "update" in version]
+    assert len(feed.state.incidents) == 3

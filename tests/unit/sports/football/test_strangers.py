@@ -77,7 +77,7 @@ async def watch(other: Other, turns: list[Shown], *, has_lineups: bool) -> Looki
         except SourceError:
             continue
     polling.pages.incidents = OURS
-    await polling.poll(times=2)
+    await polling.poll(times=POLLS_AGAINST)
     return polling
 
 
