@@ -276,7 +276,7 @@ async def test_an_altered_first_answer_is_suspect_though_line_ups_are_read_twice
 @pytest.mark.req("JOB-6")
 async def test_a_match_that_is_rebuilt_keeps_the_events_that_are_still_shown(polling: LookingAtFootball) -> None:
     cards = [card(100 + nth, who=11 + nth, time=10 + nth) for nth in range(8)]
-    polling.pages.incidents = cards
+    polling.pages.incidents, polling.pages.lineups = cards, None
     live = await LiveMatches(polling.store, "node-b").take(1)
     feed = await live.join(live.row.ref, polling.pipeline)
 
@@ -285,7 +285,7 @@ async def test_a_match_that_is_rebuilt_keeps_the_events_that_are_still_shown(pol
             polling.clock.advance(5)
             listed = (await polling.client.listing()).boards[0]
             with suppress(ObservationError):
-                await live.poll(feed, is_full=True, attempt=PollAttempt(), listed=listed)
+                await live.poll(feed, is_full=not feed.state.board, attempt=PollAttempt(), listed=listed)
 
     await poll_for(60)
     polling.pages.incidents = cards[:3]
