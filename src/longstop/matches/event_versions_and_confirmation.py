@@ -23,6 +23,13 @@ Board = TypeVar("Board", bound=ListingEntry)
 State = TypeVar("State", bound=MatchState)
 
 
+def awaited(what: str, confirmed: Collection[str], polls: int = 2) -> str | None:
+    """Return the token to note for the next poll; `None` if this many polls in a row, with this one, have shown it."""
+    tokens = [what, *(f"{what} in {number} polls" for number in range(2, polls))]
+    seen = max((number for number, token in enumerate(tokens, start=1) if token in confirmed), default=0)
+    return None if seen + 1 >= polls else tokens[seen]
+
+
 class Versions:
     """Collects the versions to store; knows which steps back the last poll suspected."""
 
@@ -39,12 +46,9 @@ class Versions:
 
     def may_step_back(self, key: EventKey, what: str, *, polls: int = 2) -> bool:
         """Return whether this many polls in a row saw the same step back; otherwise note it as a suspect."""
-        tokens = [f"{key} {what}", *(f"{key} {what} in {number} polls" for number in range(2, polls))]
-        seen = max((number for number, token in enumerate(tokens, start=1) if token in self._confirmed), default=0)
-        if seen + 1 >= polls:
-            return True
-        self.suspects.add(tokens[seen])
-        return False
+        suspect = awaited(f"{key} {what}", self._confirmed, polls)
+        self.suspects.update([suspect] if suspect else [])
+        return suspect is None
 
     def allot(self, kind: str, place: tuple[int, ...] = (), side: str = "", *, wanted: int = 0) -> EventKey:
         """Return an unused key, with the source's own number if it has one that is free."""

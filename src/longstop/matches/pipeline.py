@@ -197,9 +197,9 @@ class Pipeline:
         self, state: MatchState, observation: Observation, draft: Draft, trust: Trust, listed: ListingEntry | None
     ) -> tuple[Trust, ObservationError | None]:
         """Return the trust after a poll, and why it is not believed; `None` if it is."""
-        now, board = self._clock.monotonic(), draft.state.board
+        now = self._clock.monotonic()
         answers = Answers(
-            teams=board.teams if board else (),
+            teams=self._sport.teams(observation.view),
             events=self._sport.shown(observation.view),
             agree=draft.agree,
             suspicions=observation.suspicions,

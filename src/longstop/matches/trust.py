@@ -64,7 +64,7 @@ class Trust(Struct, frozen=True, kw_only=True):
     overruled: tuple[str, ...] = ()
     #: Since when a match has been believed without a witness; `None` if there was one.
     unconfirmed_since: float | None = None
-    #: Whether it was rebuilt then: a listing may be wrong in the same way as the page, so it confirms nothing.
+    #: Whether it replaced another belief then: the listing may be wrong in the same way, so it confirms nothing.
     is_rebuilt: bool = False
 
     @property
@@ -101,6 +101,10 @@ class Trust(Struct, frozen=True, kw_only=True):
             overruled=self.overruled,
             is_rebuilt=self.is_rebuilt,
         )
+
+    def replaced(self, now: float) -> "Trust":
+        """Return the trust after a poll that replaces what was believed."""
+        return replace(self, is_rebuilt=True, unconfirmed_since=now).believed(now, is_witnessed=False)
 
     def has_agreed(self, seconds: float, now: float) -> bool:
         return self.polls >= AGREEING_POLLS and now - self.since >= seconds
@@ -147,16 +151,17 @@ def judge_known(
 ) -> Judgement:
     """Judge a poll that fits the stored match; `before` are the teams of its last poll.
 
-    Before the first event the teams may change, if the listing says so or several polls agree.
+    Before the first event the teams may change, but not by one poll: listing and page may be wrong alike.
     """
     trust, listing = _with_listing(trust, answers, listed)
     is_witnessed = bool(answers.teams) and answers.teams == listing
-    if answers.teams and not is_witnessed:
-        if listing and set(listing) <= set(stored):
+    if answers.teams and listing and not is_witnessed:
+        if set(listing) <= set(stored):
             return _against_listing(trust, answers, listing, now)
-        is_changed = answers.teams != before if before else bool(stored) and not set(answers.teams) <= set(stored)
-        if is_changed:
-            return _unconfirmed(trust, f"the teams have become {_named(answers.teams)}", answers, now)
+        trust = replace(trust, overruled=listing)
+    is_changed = answers.teams != before if before else bool(stored) and not set(answers.teams) <= set(stored)
+    if answers.teams and is_changed:
+        return _unconfirmed(trust, f"the teams have become {_named(answers.teams)}", answers, now)
     is_confirmed = trust.unconfirmed_since is None or (is_witnessed and not trust.is_rebuilt)
     return Judgement(trust.believed(now, is_witnessed=is_confirmed))
 
@@ -175,8 +180,7 @@ def judge_contradiction(
         return Judgement(trust.refused(error.reason), error)
     after = trust.counted(error.reason, answers, now)
     if after.has_agreed(SUSPECT_SECONDS if answers.agree is False else AGREEING_SECONDS, now):
-        rebuilt = replace(after, is_rebuilt=True, unconfirmed_since=now)
-        return Judgement(rebuilt.believed(now, is_witnessed=False))
+        return Judgement(after.replaced(now))
     return Judgement(after, error)
 
 
@@ -192,7 +196,7 @@ def _unconfirmed(trust: Trust, doubt: str, answers: Answers, now: float) -> Judg
     """Believe what several polls agree on."""
     after = trust.counted(doubt, answers, now)
     if after.has_agreed(AGREEING_SECONDS, now):
-        return Judgement(after.believed(now, is_witnessed=False))
+        return Judgement(after.replaced(now) if trust.is_known else after.believed(now, is_witnessed=False))
     return Judgement(after, UnconfirmedMatch(doubt))
 
 

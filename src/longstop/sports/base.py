@@ -201,6 +201,10 @@ class Sport(ABC, Generic[State]):
         `suspects` and `findings`; `sync`, which is in sync after the whole list was compared without open suspects.
         """
 
+    def teams(self, view: Any) -> tuple[str, ...]:
+        """Return the teams of a view, in the order of `ListingEntry.teams`."""
+        return ()
+
     def shown(self, view: Any) -> frozenset[object]:
         """Return the events of a view, to compare two polls; empty if they cannot be compared."""
         return frozenset()

@@ -156,6 +156,7 @@ class FeedWatch:
             or state.sync is not SyncState.IN_SYNC
             or bool(state.suspects)
             or bool(self.feed.trust.doubt)
+            or bool(self.feed.trust.overruled and self.feed.trust.overruled != entry.teams)
             or entry.fingerprint != state.board.fingerprint
             or not entry.shows_every_change
             or self.polling.needs_full_poll(state, now)

@@ -33,6 +33,9 @@ from longstop.watching.poll_intervals_and_frozen_pages import (
 )
 
 ARCHIVE_AFTER = timedelta(hours=24)
+#: What was first seen, or completed, so recently may be of another match: it is polled at this interval.
+NEW_FOR = timedelta(minutes=2)
+NEW_SECONDS = 15.0
 #: If the last full poll keeps failing, the match is archived after this additional time.
 ARCHIVE_PATIENCE = timedelta(hours=2)
 #: After this many consecutive failures, a match no longer shortens the listing's interval.
@@ -282,11 +285,13 @@ class WatchState(Struct, frozen=True, kw_only=True):
             return self._live_interval(match, now)
         if (match.sync is SyncState.RECOVERING or match.suspects) and self.failures < MANY_FAILURES:
             return PollInterval(seconds=cadence.live, reason=IntervalReason.BASELINE)
+        seconds, reason = cadence.upcoming, IntervalReason.UPCOMING
         if priority is Priority.IMMINENT:
-            return PollInterval(seconds=cadence.imminent, reason=IntervalReason.IMMINENT)
-        if priority is Priority.COMPLETED:
-            return PollInterval(seconds=cadence.completed, reason=IntervalReason.COMPLETED)
-        return PollInterval(seconds=cadence.upcoming, reason=IntervalReason.UPCOMING)
+            seconds, reason = cadence.imminent, IntervalReason.IMMINENT
+        elif priority is Priority.COMPLETED:
+            seconds, reason = cadence.completed, IntervalReason.COMPLETED
+        is_new = now.wall - (match.row.completed_at or match.row.created_at) < NEW_FOR
+        return PollInterval(seconds=min(seconds, NEW_SECONDS) if is_new else seconds, reason=reason)
 
     def _live_interval(self, match: MatchState, now: Moment) -> PollInterval:
         cadence = self.rules.cadence

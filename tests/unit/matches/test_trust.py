@@ -182,10 +182,18 @@ def test_one_answer_changes_no_teams_without_the_listing(teams: tuple[str, ...],
     assert [type(each.error) for each in judged] == [UnconfirmedMatch, UnconfirmedMatch, type(None)]
 
 
-def test_the_listing_confirms_other_teams_at_once() -> None:
-    [judged] = known_polls(CONFIRMED, shows(THEIRS), listed(*THEIRS), 0.0, before=OURS)
+def test_one_poll_and_listing_that_agree_change_no_teams() -> None:
+    judged = known_polls(CONFIRMED, shows(THEIRS), listed(*THEIRS), 0.0, 5.0, AGREEING_SECONDS, before=OURS)
+
+    assert [type(each.error) for each in judged] == [UnconfirmedMatch, UnconfirmedMatch, type(None)]
+    assert judged[-1].trust.is_unconfirmed(AGREEING_SECONDS), "they may be wrong alike"
+
+
+def test_a_listing_of_unknown_teams_keeps_a_stored_match_unreliable() -> None:
+    [judged] = known_polls(CONFIRMED, shows(), listed(*THEIRS), 0.0, before=OURS)
 
     assert judged.error is None
+    assert judged.trust.is_contradicted
 
 
 def test_a_listing_with_the_teams_the_other_way_round_is_overruled_and_keeps_the_match_unreliable() -> None:
@@ -277,7 +285,7 @@ def test_different_contradictions_are_no_repetition() -> None:
 
 def test_a_listing_that_was_overruled_is_right_again_once_the_page_agrees_with_it() -> None:
     trust = Trust(is_known=True, overruled=OURS)
-    [agreed] = known_polls(trust, shows(), listed(*OURS), 0.0, before=THEIRS)
+    [agreed] = known_polls(trust, shows(), listed(*OURS), 0.0, before=OURS)
     rebuilt = contradictions(shows(OURS, 6), listed(*OURS), 0.0, 5.0, AGREEING_SECONDS, trust=trust)[-1]
 
     assert (agreed.error, agreed.trust.overruled) == (None, ())

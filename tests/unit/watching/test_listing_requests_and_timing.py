@@ -85,7 +85,7 @@ def test_the_list_is_asked_often_in_play_and_seldom_after_it() -> None:
     def finish() -> None:
         one.headline = "Reds won by 3 runs"
 
-    script(running, (10.0, finish), (70.0, running.site.asked.clear), until=670.0)
+    script(running, (10.0, finish), (190.0, running.site.asked.clear), until=790.0)
 
     assert running.site.count(LIST) == 10
 

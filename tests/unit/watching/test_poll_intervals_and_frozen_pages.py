@@ -49,7 +49,8 @@ def _watch(cadence: Cadence = CADENCE, *, is_important: bool = False, **changes:
 
 
 def _match(status: MatchStatus = MatchStatus.LIVE, sync: SyncState = SyncState.IN_SYNC, **row: Any) -> CricketState:
-    return match_state(row=match_row(status=status, title="the final", **row), sync=sync)
+    known = {"title": "the final", "created_at": NOW - timedelta(days=1)} | row
+    return match_state(row=match_row(status=status, **known), sync=sync)
 
 
 def _interval(
@@ -93,6 +94,15 @@ def test_each_urgency_has_its_interval(
     status: MatchStatus, start_at: datetime | None, seconds: float, reason: IntervalReason
 ) -> None:
     assert _interval(status=status, start_at=start_at) == PollInterval(seconds=seconds, reason=reason)
+
+
+@pytest.mark.parametrize("status", [MatchStatus.UPCOMING, MatchStatus.COMPLETED])
+def test_what_was_first_seen_just_now_is_polled_again_soon(status: MatchStatus) -> None:
+    new, old = (_match(status, created_at=NOW - timedelta(seconds=age)) for age in (119, 121))
+    state = WatchState.starting(new.row, WatchRules(cadence=CADENCE), Moment(NOW, 0.0))
+
+    assert state.interval(new, Moment(NOW, 0.0)).seconds == 15
+    assert state.interval(old, Moment(NOW, 0.0)).seconds > 15
 
 
 @pytest.mark.req("FR-022", "US5")

@@ -1,5 +1,8 @@
 """A site that answers with other matches: nothing of them is stored, and every match is back soon after."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
 from longstop.fetching.base import FetchRequest
@@ -117,3 +120,44 @@ def test_a_doubt_ends_with_the_next_good_answer_though_nothing_has_changed() -> 
     script(running, (10.0, confuse), (11.0, lambda: setattr(site, "is_confused", False)), until=25.0)
 
     assert running.row("M1").record.unreliability == ()
+
+
+@pytest.mark.req("JOB-6")
+def test_the_innings_of_a_match_that_was_stored_wrongly_do_not_stay_in_the_payload() -> None:
+    wrong, right = match("M1", *["1"] * 12), match("M1", "1", "4", "0")
+    wrong.bowl("6", "6", innings=2)
+    wrong.sides = ("T8", "T9")
+    running = Running(wrong)
+
+    script(running, (5.0, lambda: running.site.matches.update(M1=right)), until=90)
+
+    assert payload(running)["current_innings"] == 1
+    assert running.row("M1").record.unreliability == ()
+
+
+def test_wrong_names_of_the_first_answer_are_replaced_within_a_minute() -> None:
+    running = Running(match("M1", "1", "4", "0"))
+    right = dict(running.site.names)
+    running.site.names = {**right, "T1": "Blues", "T2": "Reds"}
+
+    script(running, (5.0, lambda: setattr(running.site, "names", right)), until=70)
+
+    assert payload(running)["teams"]["team_a"] == {"key": "T1", "name": "Reds"}
+
+
+def test_a_batting_side_that_is_swapped_for_two_polls_changes_nothing() -> None:
+    ours = match("M1", "1", "4", "0", "2")
+    running, seen = Running(ours), []
+
+    def swap() -> None:
+        ours.sides = ("T2", "T1")
+        ours.bowl("1")
+
+    script(running, (30.0, swap), (34.0, lambda: seen.append(payload(running)["innings"][0]["team"])), until=36)
+
+    assert seen == ["T1"]
+
+
+def payload(running: Running) -> dict[str, Any]:
+    served: dict[str, Any] = msgspec.json.decode(running.store.snapshots[1].payload)
+    return served

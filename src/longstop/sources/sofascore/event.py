@@ -209,7 +209,8 @@ def _fingerprint(event: _Event) -> str:
     score, kicks = _score(event), _kicks(event)
     scores = [f"{each.home}-{each.away}" if each else "None-None" for each in (score, kicks)]
     cards = f"{event.homeRedCards}-{event.awayRedCards}"
-    shown = (str(event.status.code), *scores, cards, str(event.winnerCode), str(event.startTimestamp))
+    teams = f"{event.homeTeam.id}-{event.awayTeam.id}"
+    shown = (str(event.status.code), *scores, cards, str(event.winnerCode), str(event.startTimestamp), teams)
     awarded = _awarded(event)
     return "|".join((*shown, f"{awarded.home}-{awarded.away}") if awarded else shown)
 

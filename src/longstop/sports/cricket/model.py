@@ -402,8 +402,10 @@ class CricketView(Struct, frozen=True, kw_only=True):
     is_exhausted: bool
     #: As read in this poll, or the previous one.
     scorecard: Scorecard | None = None
-    #: New names.
+    #: New names; all names if they were due to be checked.
     names: Names = Names()
+    are_all_names: bool = False
+    names_asked_at: float | None = None
     #: Names of teams by key, as the pages of the event list have them.
     listed_teams: Mapping[str, str] = {}
 
@@ -434,6 +436,9 @@ class CricketState(MatchState, frozen=True, kw_only=True):
     differences: Mapping[int, Difference] = {}
     #: The batting side of each innings.
     sides: Mapping[int, str] = {}
+    #: When this run first asked for names, or last found a wrong one (monotonic), and whether they were checked since.
+    names_asked_at: float | None = None
+    are_names_checked: bool = False
 
     @classmethod
     def from_base(cls, base: MatchBase) -> Self:
@@ -444,7 +449,7 @@ class CricketState(MatchState, frozen=True, kw_only=True):
     @property
     def newest_innings(self) -> int:
         """Return the latest innings with a delivery; 0 if there is none."""
-        return max((innings_of(key) for key in self.events if key.kind == CricketKind.DELIVERY), default=0)
+        return max((innings_of(event.key) for event, _ in live(self.events, Delivery)), default=0)
 
     @property
     def known_teams(self) -> tuple[str, ...]:

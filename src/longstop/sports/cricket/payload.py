@@ -12,7 +12,9 @@ from msgspec.structs import asdict
 
 from longstop.model.event import RESULT, Event, EventKey
 from longstop.model.match import MatchStatus
+from longstop.sports.base import keys_in
 from longstop.sports.cricket.model import (
+    PLAYER_KEYS,
     Batter,
     Board,
     Bowler,
@@ -146,9 +148,16 @@ def normalise(state: CricketState, board: Board) -> CricketMatchV1:
         last_event=_last_event(state),
         result=ResultV1(outcome=result.outcome, text=result.text) if result else None,
         start_time=board.start_at,
-        players=dict(names),
+        players={key: names[key] for key in _player_keys(state, board) & names.keys()},
         metadata=MetadataV1(match_type=board.match_format or None),
     )
+
+
+def _player_keys(state: CricketState, board: Board) -> set[str]:
+    """Return the players of the payload and of all events. Those of another match may be stored by mistake."""
+    contents = [event.content for event in state.events.values() if event.is_live]
+    outs = (wicket for content in contents if isinstance(content, Delivery) for wicket in content.wickets)
+    return keys_in((*contents, *outs, *board.batters, board.bowler), PLAYER_KEYS)
 
 
 def _team_keys(state: CricketState, board: Board) -> list[str]:

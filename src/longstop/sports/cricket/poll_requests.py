@@ -43,6 +43,8 @@ from longstop.sports.cricket.model import (
 from longstop.sports.cricket.page_validation import validate_board, validate_listed, validate_scorecard, validate_teams
 from longstop.sports.cricket.totals_gaps_and_derived_events import compare, inferred, pair_of, sides_in_play, tally
 
+#: All names are asked for a second time after this many seconds.
+NAMES_CHECKED = 30.0
 #: A five-day Test match has about 300 pages.
 MAX_PAGES = 600
 
@@ -53,14 +55,14 @@ async def read(
     """Poll the match; stop early if list and scoreboard are unchanged."""
     source_id = state.feed.source_id
     heads = (Query(resource=BALLS, source_id=source_id), Query(resource=LIVE, source_id=source_id))
-    if stand_in is None and await client.are_unchanged(*heads):
+    is_check_due = _are_names_due(client, state)
+    if stand_in is None and not is_check_due and await client.are_unchanged(*heads):
         return Observation(captured_at=client.now(), view=None)
     view = await walk(client, state, is_full=is_full, board=stand_in)
     captured_at, absent = client.now(), Absent()
     scorecard = await _scorecard(client, state, view, absent)
-    names = await _names(client, state, view, absent)
-    validate_teams(names.teams, view.listed_teams)
-    view = replace(view, scorecard=scorecard, names=names)
+    view = await _with_names(client, state, replace(view, scorecard=scorecard), absent, is_check=is_check_due)
+    validate_teams(view.names.teams, view.listed_teams)
     return Observation(captured_at=captured_at, view=view, absent=absent)
 
 
@@ -91,17 +93,35 @@ def _contradicts(state: CricketState, view: CricketView) -> bool:
     return any(batting.get(card.number, card.team) != card.team for card in cards)
 
 
-async def _names(client: Client, state: CricketState, view: CricketView, absent: Absent) -> Names:
-    """Return names for keys without one. They are optional: sites may publish them late."""
+def _are_names_due(client: Client, state: CricketState) -> bool:
+    """Return whether to ask for all names a second time: a wrong one would be kept for the whole match."""
+    asked_at = state.names_asked_at
+    is_own = state.ref is None and not state.are_names_checked
+    return is_own and asked_at is not None and client.monotonic() - asked_at >= NAMES_CHECKED
+
+
+async def _with_names(
+    client: Client, state: CricketState, view: CricketView, absent: Absent, *, is_check: bool
+) -> CricketView:
+    """Return the view with names for keys without one. They are optional: sites may publish them late."""
+    asked_at = client.monotonic() if state.names_asked_at is None else state.names_asked_at
+    view = replace(view, names_asked_at=asked_at)
     # A key of another feed may equal the stored key of another player: only mapped keys are known.
     known = state.players.keys() if state.ref is None else set(state.keys.players.values())
-    players = tuple(sorted(_player_keys(view) - known))
-    teams = tuple(sorted(view.board.team_keys - state.teams.keys()))
+    players, teams = _player_keys(view) - known, view.board.team_keys - state.teams.keys()
+    if is_check:
+        players, teams = players | state.players.keys(), teams | state.teams.keys()
     if not (players or teams):
-        return Names()
+        return view
     # With the match: a site may show names on the match's own page only.
-    query = Query(resource=NAMES, source_id=state.feed.source_id, players=players, teams=teams)
-    return await ask_optional(client, query, Names, absent) or Names()
+    query = Query(
+        resource=NAMES,
+        source_id=state.feed.source_id,
+        players=tuple(sorted(players)),
+        teams=tuple(sorted(teams)),
+    )
+    names = await ask_optional(client, query, Names, absent)
+    return replace(view, names=names or Names(), are_all_names=is_check and names is not None)
 
 
 def _player_keys(view: CricketView) -> set[str]:

@@ -9,9 +9,10 @@ from itertools import groupby
 
 from msgspec import Struct
 
+from longstop.matches.event_versions_and_confirmation import awaited
 from longstop.model.data_finding import Finding, FindingKind
 from longstop.model.event import RESULT, Event, EventKey
-from longstop.sports.cricket.align import Milestones, lay_out, proposed
+from longstop.sports.cricket.align import POLLS_AGAINST_EVENTS, Milestones, lay_out, proposed
 from longstop.sports.cricket.model import (
     Board,
     CricketKind,
@@ -117,19 +118,21 @@ def sides(
     """Return the batting side of each innings, and the tokens of changes that await a second poll.
 
     Sites sometimes swap the two teams. The scoreboard during play counts unless the scorecard contradicts it, and
-    replaces a known side only after two polls. A scorecard alone only adds unknown sides.
+    replaces a known side only after five polls. A scorecard alone only adds unknown sides.
     """
     known, suspects = dict(state.sides), set[str]()
     shown = {item.number: item.team for item in scorecard.innings} if scorecard else {}
     play = sides_in_play(state, newest, board, scorecard)
     for innings, team in play.items():
-        token = f"side {innings} {team}"
         if shown.get(innings, team) != team:
             continue
-        if known.get(innings, team) == team or token in state.suspects:
+        suspect = None
+        if known.get(innings, team) != team:
+            suspect = awaited(f"side {innings} {team}", state.suspects, POLLS_AGAINST_EVENTS)
+        if suspect is None:
             known[innings] = team
         else:
-            suspects.add(token)
+            suspects.add(suspect)
     for innings in shown.keys() - play.keys():
         known.setdefault(innings, shown[innings])
     return known, frozenset(suspects)

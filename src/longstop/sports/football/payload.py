@@ -134,9 +134,16 @@ def normalise(state: FootballState, board: FootballBoard) -> FootballEventV1:
         statistics=parts.statistics,
         result=_result(state),
         start_time=board.start_at,
-        players=dict(state.players),
+        players=_names(state, parts.lineups),
         metadata=_metadata(board),
     )
+
+
+def _names(state: FootballState, lineups: Lineups | None) -> dict[str, str]:
+    """Return the names of all player keys in the payload. Players of another match may be stored by mistake."""
+    missing = {player.key for squad in lineups.squads for player in squad.missing or ()} if lineups else set()
+    used = state.event_players | missing | (lineups.keys if lineups else set())
+    return {key: state.players[key] for key in used & state.players.keys()}
 
 
 def _metadata(board: FootballBoard) -> FootballMetadataV1:

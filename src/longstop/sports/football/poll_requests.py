@@ -69,7 +69,7 @@ async def _read_once(client: Client, state: FootballState, board: ListingEntry |
     shown = await ask_live(client, source_id, FootballBoard, board)
     validate_board(state, shown)
     if incidents is not None:
-        validate_incidents(state, incidents)
+        validate_incidents(state, shown, incidents)
     return FootballView(board=shown, incidents=incidents)
 
 

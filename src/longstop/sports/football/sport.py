@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from msgspec.structs import replace
 
 from longstop.errors import WrongMatch
-from longstop.matches.event_versions_and_confirmation import advance, confirm_board, settle
+from longstop.matches.event_versions_and_confirmation import advance, awaited, confirm_board, settle
 from longstop.model.event import Event, EventKey
 from longstop.model.polling_status import SyncState
 from longstop.model.snapshot import canonical
@@ -42,7 +42,12 @@ from longstop.sports.football.model import (
     names_in,
     order_of_play,
 )
-from longstop.sports.football.page_validation import are_mostly_unknown, polls_needed, validate_board
+from longstop.sports.football.page_validation import (
+    POLLS_AGAINST,
+    are_mostly_unknown,
+    polls_needed,
+    validate_board,
+)
 from longstop.sports.football.payload import FootballEventV1, normalise, status_of, title_of
 from longstop.sports.football.poll_requests import read
 from longstop.sports.football.totals import differences, disagreement, mismatches
@@ -83,7 +88,7 @@ class Football(Sport[FootballState]):
     def diff(self, state: FootballState, observation: Observation) -> Draft:
         """Compare a view with the stored state: return new versions, findings, and the next state."""
         seen: FootballView = observation.view
-        state = _with_parts(state, seen, observation.captured_at)
+        state, doubted_squad = _with_parts(state, seen, observation.captured_at)
         off = disagreement(state, seen)
         agree = None if seen.incidents is None or seen.board.score is None else not off
         board, doubted_board = confirm_board(seen.board, state.board, state.suspects, is_backed=agree is True)
@@ -104,11 +109,14 @@ class Football(Sport[FootballState]):
             state,
             after,
             mismatches(differences(after.goals, board.score)),
-            {*versions.suspects, *doubted_board, *([DOUBTED_LIST] if doubt else ())},
+            {*versions.suspects, *doubted_board, *doubted_squad, *([DOUBTED_LIST] if doubt else ())},
             # Where neither site nor store has a list, there is nothing to compare.
             is_compared=seen.incidents is not None or not state.incidents,
         )
         return _draft(after, board, events=tuple(versions.events), ids=versions.ids, agree=agree)
+
+    def teams(self, view: FootballView) -> tuple[str, ...]:
+        return view.board.teams
 
     def shown(self, view: FootballView) -> frozenset[object]:
         return frozenset(view.incidents.items) if view.incidents else frozenset()
@@ -186,15 +194,25 @@ def _draft(state: FootballState, board: FootballBoard, **changes: Any) -> Draft:
     )
 
 
-def _with_parts(state: FootballState, seen: FootballView, now: datetime) -> FootballState:
-    are_new = seen.lineups is not None and are_mostly_unknown(seen.lineups.keys, state.squad_keys)
-    return replace(
+def _with_parts(state: FootballState, seen: FootballView, now: datetime) -> tuple[FootballState, frozenset[str]]:
+    """Return the state with line-ups and statistics, and the token of line-ups that await further polls.
+
+    Line-ups do not name their match. Other players replace those that are known only after enough polls in a row.
+    """
+    shown, known = seen.lineups, state.squad_keys
+    are_new = shown is not None and are_mostly_unknown(shown.keys, known)
+    suspect = None
+    if shown is not None and are_new and known:
+        suspect = awaited(f"squad {min(shown.keys)}", state.suspects, POLLS_AGAINST)
+    asked_at = state.parts_asked_at if seen.parts_asked_at is None else seen.parts_asked_at
+    after = replace(
         state,
-        squad_since=now if are_new else state.squad_since,
-        lineups=seen.lineups or state.lineups,
         statistics=seen.statistics or state.statistics,
-        parts_asked_at=state.parts_asked_at if seen.parts_asked_at is None else seen.parts_asked_at,
+        parts_asked_at=None if suspect else asked_at,
     )
+    if suspect is None:
+        after = replace(after, lineups=shown or state.lineups, squad_since=now if are_new else state.squad_since)
+    return after, frozenset([suspect] if suspect else [])
 
 
 def _believed_list(state: FootballState, seen: FootballView, now: datetime) -> tuple[Incidents | None, Doubt | None]:

@@ -126,7 +126,7 @@ async def test_line_ups_that_a_list_contradicts_are_asked_for_again_before_the_l
     await polling.poll()
     polling.pages.lineups, polling.pages.incidents = lineups(), [card(101)]
 
-    await polling.poll()
+    await polling.poll(times=POLLS_AGAINST)
 
     assert polling.versions() == ["card:home:1 1 insert"]
     assert polling.payload()["lineups"]["home"]["starters"][0]["key"] == "11"

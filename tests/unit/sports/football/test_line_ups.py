@@ -3,6 +3,7 @@
 import pytest
 
 from longstop.errors import SourceFailed
+from longstop.sports.football.page_validation import POLLS_AGAINST
 from longstop.sports.football.poll_requests import PARTS_INTERVAL_SECONDS
 from tests.football_site import LookingAtFootball, card, event, lineups, squad, statistics, substitution
 
@@ -117,7 +118,7 @@ async def test_line_ups_that_a_list_contradicts_twice_are_read_again(polling: Lo
     polling.pages.lineups = lineups()
     polling.pages.incidents = [card(100 + nth, who=12 + nth) for nth in range(4)]
 
-    await polling.poll(times=3)
+    await polling.poll(times=POLLS_AGAINST)
 
     assert len(polling.versions()) == 4
     assert polling.payload()["lineups"]["home"]["starters"][0]["key"] == "11"

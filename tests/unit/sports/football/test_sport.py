@@ -294,4 +294,4 @@ async def test_a_match_that_is_rebuilt_keeps_the_events_that_are_still_shown(pol
     versions = polling.versions()
     assert [version for version in versions if "void" in version] == [f"card:home:{nth} 2 void" for nth in range(4, 9)]
     assert not [version for version in versions if "update" in version]
-    assert len(feed.state.incidents) == 3
+    assert len(cast(FootballState, feed.state).incidents) == 3
