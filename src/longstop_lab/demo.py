@@ -87,8 +87,10 @@ async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
             raise
         samples = Samples()
         await _watch(deployment, samples, options, console)
-        say("simulator frozen; waiting for a last full sync, then checking every event …")
         try:
+            if faults := await remove_faults(deployment):
+                say(f"removed {faults} from the simulator: faults could hide events from the last sync")
+            say("simulator frozen; waiting for a last full sync, then checking every event …")
             report = await _report(deployment, samples)
         except (asyncio.CancelledError, KeyboardInterrupt):
             console.print("stopped before the check was done: no event was checked")
@@ -96,6 +98,13 @@ async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
         if not options.is_quiet:
             console.print(summary(report))
         return report
+
+
+async def remove_faults(deployment: Deployment) -> str:
+    """Remove all faults of the simulator; return how many there were, empty if none."""
+    count = len((await deployment.simulator.get("/_sim/faults")).body)
+    await deployment.simulator.delete("/_sim/faults")
+    return "1 fault" if count == 1 else f"{count} faults" if count else ""
 
 
 def _opening(options: DemoOptions) -> str:

@@ -189,7 +189,7 @@ async def deployed(options: DeploymentOptions) -> AsyncIterator[Deployment]:
 
 
 def check(options: DeploymentOptions) -> None:
-    """Raise `UsageError` when something that the options need is missing or in use."""
+    """Create the directory to keep; raise when something that the options need is missing or in use."""
     if options.keep and options.keep.is_file():
         raise UsageError(f"{options.keep} is a file, not a directory: choose another with --keep")
     if options.truth and (options.truth.is_dir() or not options.truth.parent.is_dir()):
@@ -201,12 +201,15 @@ def check(options: DeploymentOptions) -> None:
         raise UsageError(f"port {wanted} is in use by {holder}: choose another with --port, or omit the option")
     if options.browser != _BY_HTTP and not set(options.sites) <= set(options.by_http):
         _need_browser(BrowserKind(options.browser), {**os.environ, **options.settings})
+    if options.keep:
+        DataDirectory.open(options.keep, option="--keep")
 
 
 def _need_browser(kind: BrowserKind, environ: Mapping[str, str]) -> None:
     if missing := missing_packages():
         raise UsageError(
-            f"no browser can be used without the packages {', '.join(missing)}: run {INSTALL}, or omit --browser"
+            f"no browser can be used without the packages {', '.join(missing)}: run {sys.executable} -m {INSTALL},"
+            " or omit --browser"
         )
     if find_chromium(kind, read_settings(environ).scraper.browser.executable, environ) is None:
         raise UsageError(f"no Chromium was found for browser kind {kind}: run longstop doctor")

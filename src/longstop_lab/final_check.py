@@ -16,7 +16,7 @@ from longstop.sports.registry import sports
 from longstop.storage.sqlite.operations_tables import SqliteCommands
 from longstop_lab.client import all_events, list_matches, sport_at, sport_of, was_read_since
 from longstop_lab.deployment import Deployment
-from longstop_lab.simulator.judge import TruthComparison, judge, wrong_scores
+from longstop_lab.simulator.judge import TruthComparison, first_few, judge, wrong_scores
 from longstop_lab.simulator.sites.sofascore.statuses import LISTED
 from longstop_lab.simulator.truth import TruthLine, read_truth
 from longstop_lab.version_log import Seen, VersionLog, missing_versions
@@ -26,8 +26,6 @@ SYNC_TIMEOUT = 60.0
 WAIT_SECONDS_PER_MATCH = 0.001
 #: Real seconds after which a match in the live list of football has been in several polls of that list.
 DISCOVERY_SECONDS = 10.0
-#: At most this many sentences of each check are reported.
-MAX_DETAILS = 20
 
 #: The sport of each simulated site, and the field of the simulator's status that holds the site's match id.
 _MATCH_IDS = {"crex": ("cricket", "key"), "espncricinfo": ("cricket", "espn_id"), "sofascore": ("football", "key")}
@@ -108,7 +106,7 @@ async def _check_sport(
         wrong=len(wrong),
         forgotten=len(missing),
         witnessed=sum(map(len, seen.values())),
-        details=(*notes, *comparison.details, *wrong[:MAX_DETAILS], *missing[:MAX_DETAILS]),
+        details=(*notes, *comparison.details, *first_few(wrong), *first_few(missing)),
     )
 
 

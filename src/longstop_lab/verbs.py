@@ -60,7 +60,12 @@ _CRICKET = ("crex", "espncricinfo")
 def demo(
     seconds: Annotated[float | None, typer.Option("--for", metavar="S", min=1, help="Stop after S seconds.")] = None,
     matches: Annotated[
-        int, typer.Option(min=1, help="How many matches to simulate. Two cricket sites each list all of them.")
+        int,
+        typer.Option(
+            min=1,
+            help="How many matches to simulate; with --site all, cricket and football in turn. Two cricket sites each"
+            " list all cricket matches, football lists only those in play.",
+        ),
     ] = 20,
     kinds: Kinds = None,
     site: Annotated[

@@ -126,7 +126,7 @@ async def test_after_an_orderly_end_of_up_health_is_down_and_commands_do_not_wai
     assert ended == Exit.DONE
     assert (health[0], order[0]) == (2, 3)
     assert health[1].startswith("down\n  the last scraper stopped ")
-    assert order[1].startswith("No scraper is running")
+    assert order[1].startswith("longstop: no scraper is running")
 
 
 async def said_by(verb: str, environ: dict[str, str]) -> tuple[int | None, str]:

@@ -77,7 +77,7 @@ def a_scraper(node: DataDirectory, reply: Reply = DONE) -> Iterator[list[Command
         thread.join()
 
 
-def beat(node: DataDirectory, *, age_seconds: float = 0.0) -> None:
+def beat(node: DataDirectory, *, age_seconds: float = 0.0, is_on_hold: bool = False) -> None:
     """Leave a sign of life and one match in the live view."""
     now = SystemClock().now()
     hot = SqliteHotWriter(node.hot_db, on_failure=lambda error: pytest.fail(str(error)))
@@ -86,7 +86,7 @@ def beat(node: DataDirectory, *, age_seconds: float = 0.0) -> None:
             node=node.node_id, pid=os.getpid(), started_at=now, beat_at=now, rss_bytes=1 << 20, errors_last_minute=0
         )
     )
-    hot.put(a_hot_row(_polled(age_seconds)))
+    hot.put(a_hot_row(replace(_polled(age_seconds), is_on_hold=is_on_hold)))
     apart(hot.aclose())
 
 
@@ -148,8 +148,8 @@ def test_a_command_without_a_scraper_is_rejected_at_once_and_not_stored(node: Da
 
     assert done.exit_code == 3
     assert done.stderr == (
-        f"No scraper is running on {node.path}. Start one with `longstop up`, or keep `longstop demo` running,"
-        " then try again.\n"
+        f"longstop: no scraper is running on {node.path}: start one with `longstop up`, or keep `longstop demo`"
+        " running, then try again\n"
     )
     assert time.monotonic() - began < 10
     assert not apart(SqliteCommands(node.ops_db, SystemClock()).take(8))
@@ -210,9 +210,9 @@ def test_the_health_of_a_missing_directory_is_unknown(tmp_path: Path) -> None:
 
 
 def test_a_directory_without_matches_differs_from_a_missing_one(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=f"nothing has run in {tmp_path} yet: .* `longstop up --data {tmp_path}`$"):
+    with pytest.raises(UsageError, match=f"nothing has run in {tmp_path} yet: .* `longstop up --data {tmp_path}` or"):
         run(tmp_path, "matches")
-    with pytest.raises(UsageError, match=r"nowhere does not exist: .* `longstop up --data .*nowhere`$"):
+    with pytest.raises(UsageError, match=r"nowhere does not exist: .* or `longstop demo --keep .*nowhere`$"):
         run(tmp_path / "nowhere", "matches")
 
 
@@ -225,8 +225,8 @@ def test_another_directory_is_asked_for_only_where_none_was_given(
     done = CliRunner().invoke(command_line(), [verb])
 
     assert str(done.exception) == (
-        f"nothing has run in {tmp_path} yet: start scraping there with `longstop up`,"
-        " or give another data directory with --data DIR"
+        f"nothing has run in {tmp_path} yet: start scraping there with `longstop up` or"
+        f" `longstop demo --keep {tmp_path}`, or give another data directory with --data DIR"
     )
 
 
@@ -234,9 +234,12 @@ def test_the_list_shows_unwatched_matches_and_the_ages_of_the_others(node: DataD
     unwatched = run(node.path, "matches")
     beat(node, age_seconds=41.25)
     watched = run(node.path, "matches")
+    beat(node, is_on_hold=True)
+    paused = run(node.path, "matches")
 
     assert "unwatched │ -" in unwatched.stdout
     assert "in_sync" in watched.stdout
+    assert "paused" in paused.stdout
     assert re.search(r"│ 4\d\.\d +│", watched.stdout)
 
 

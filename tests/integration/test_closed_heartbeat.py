@@ -46,7 +46,7 @@ def test_after_an_orderly_end_health_is_down_and_orders_are_refused_at_once(
     assert health.stdout.startswith("down\n  the last scraper stopped ")
     assert health.stdout.endswith(" s ago, as requested\n")
     assert order.exit_code == 3
-    assert order.stderr.startswith("No scraper is running")
+    assert order.stderr.startswith("longstop: no scraper is running")
     assert not sink.events
 
 

@@ -68,7 +68,7 @@ def test_a_demo_with_a_browser_says_what_to_do(without_browser: dict[str, str]) 
     ended = run(without_browser, "-m", "longstop", "demo", "--browser", "shell", "--for", "1")
 
     assert ended.returncode == Exit.USAGE
-    assert f"run {INSTALL}, or omit --browser" in ended.stderr
+    assert f"run {sys.executable} -m {INSTALL}, or omit --browser" in ended.stderr
 
 
 @pytest.mark.parametrize("is_browsed", [True, False])

@@ -18,6 +18,7 @@ _INDEX = {
     "docs": "/docs",
     "openapi": "/openapi.json",
     "health": "/health",
+    "status": "/status",
     "metrics": "/metrics",
 }
 

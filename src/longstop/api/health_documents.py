@@ -140,19 +140,25 @@ def scraper_grade(beat: NodeBeat, now: Moment) -> Grade:
 
 def _match_entries(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord], now: Moment) -> list[dict[str, Any]]:
     """Return every match that is not archived, with its cost in memory and CPU."""
-    costs = {match_id: cost for beat in live_beats(beats, now) for match_id, cost in beat.costs.items()}
+    active = live_beats(beats, now)
+    costs = {match_id: cost for beat in active for match_id, cost in beat.costs.items()}
     shown = (record for record in records if record.phase is not Phase.ARCHIVED)
-    return [_match_entry(record, costs.get(record.match_id, MatchCost()), now) for record in shown]
+    return [
+        _match_entry(
+            record, costs.get(record.match_id, MatchCost()), match_grade(record, now, is_running=bool(active)), now
+        )
+        for record in shown
+    ]
 
 
-def _match_entry(record: MonitoringRecord, cost: MatchCost, now: Moment) -> dict[str, Any]:
+def _match_entry(record: MonitoringRecord, cost: MatchCost, grade: Grade, now: Moment) -> dict[str, Any]:
     return {
         "match_id": str(record.ref),
         # Our own path of the match: the site's URL may contain a secret.
         "url": match_path(record),
         "last_update_iso8601": iso_or_none(record.last_poll_at),
         "data_age_seconds": record_age(record, now),
-        "health_status": match_grade(record, now).value,
+        "health_status": grade.value,
         "status": record.status.value,
         "phase": record.phase.value,
         "sync": record.sync.value,

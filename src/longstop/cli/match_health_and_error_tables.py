@@ -3,7 +3,7 @@
 Names and reasons wrap, so that a narrow terminal cuts nothing. Below `WIDE` columns they share a cell with the id.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from shutil import get_terminal_size
 from textwrap import TextWrapper
 from typing import Any, TextIO
@@ -63,16 +63,16 @@ def shown_sync(sync: SyncState, status: MatchStatus, age_seconds: float | None) 
     return "stale" if is_old and sync is SyncState.IN_SYNC else sync.value
 
 
-def matches_table(entries: Sequence[dict[str, Any]], width: int) -> Table:
-    """Return the matches as the API lists them."""
+def matches_table(entries: Sequence[dict[str, Any]], paused: Collection[int], width: int) -> Table:
+    """Return the matches as the API lists them; `paused` has the numbers of those that are."""
     table = _table(*(("id", "match", "title") if width >= WIDE else ("id", "match")), "status", "sync", "age, s")
     for entry in entries:
-        age = entry["data_age_seconds"]
+        age, is_paused = entry["data_age_seconds"], entry["matchId"] in paused
         table.add_row(
             str(entry["matchId"]),
             *_name_and_text(entry["match_id"], entry["title"], width),
             entry["status"],
-            shown_sync(SyncState(entry["sync"]), MatchStatus(entry["status"]), age),
+            "paused" if is_paused else shown_sync(SyncState(entry["sync"]), MatchStatus(entry["status"]), age),
             "-" if age is None else f"{age:.1f}",
         )
     return table

@@ -36,12 +36,12 @@ def token(
 
 def matches(data: Data = None, as_json: Json = False) -> None:
     """List the matches with the age of their data."""
-    entries = asyncio.run(_entries(existing_data(data)))
+    entries, paused = asyncio.run(_entries(existing_data(data)))
     if as_json:
         print(json.dumps(entries, ensure_ascii=False))
         return
     console = Console()
-    console.print(matches_table(entries, console.width))
+    console.print(matches_table(entries, paused, console.width))
 
 
 def events(match: Match, data: Data = None, as_json: Json = False) -> None:
@@ -52,8 +52,8 @@ def events(match: Match, data: Data = None, as_json: Json = False) -> None:
 VERBS = (token, matches, events)
 
 
-async def _entries(data: Path) -> list[dict[str, Any]]:
-    """Return every match as the API lists it."""
+async def _entries(data: Path) -> tuple[list[dict[str, Any]], set[int]]:
+    """Return every match as the API lists it, and the numbers of the paused ones."""
     async with (
         aclosing(SqliteMatchReader(data / "matches.db")) as reader,
         aclosing(SqliteHotReader(data / "hot.db")) as hot,
@@ -67,7 +67,7 @@ async def _entries(data: Path) -> list[dict[str, Any]]:
                 for match in page
             ]
             after = page[-1].match_id
-        return entries
+        return entries, {match_id for match_id, record in records.items() if record.is_paused}
 
 
 async def _print_events(data: Path, match_id: str, *, as_json: bool) -> None:

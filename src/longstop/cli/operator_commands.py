@@ -97,8 +97,8 @@ def _send(data: Path, kind: CommandKind, argument: str) -> None:
     directory = DataDirectory.open(data)
     if not _is_scraper_running(directory):
         text = (
-            f"No scraper is running on {directory.path}. Start one with `longstop up`, or keep `longstop demo` running,"
-            " then try again."
+            f"longstop: no scraper is running on {directory.path}: start one with `longstop up`, or keep"
+            " `longstop demo` running, then try again"
         )
         print(wrapped(text, sys.stderr), file=sys.stderr)
         raise typer.Exit(EXIT_CODES[CommandState.EXPIRED])

@@ -47,7 +47,9 @@ def existing_directory(data: Path | None, **more: str) -> Settings:
     """Return the settings if their data directory exists. Only verbs that scrape may create one."""
     settings = settings_for(data, **more)
     if not _exists(settings.data, settings.data):
-        raise UsageError(f"the data directory {settings.data} does not exist: {_start_there(data, 'create it')}")
+        raise UsageError(
+            f"the data directory {settings.data} does not exist: {_start_there(data, settings.data, 'create it')}"
+        )
     refuse_file(settings.data)
     return settings
 
@@ -56,7 +58,7 @@ def existing_data(data: Path | None) -> Path:
     """Return the data directory if it has a match store."""
     path = existing_directory(data).data
     if not _exists(path / "matches.db", path):
-        raise UsageError(f"nothing has run in {path} yet: {_start_there(data, 'start scraping there')}")
+        raise UsageError(f"nothing has run in {path} yet: {_start_there(data, path, 'start scraping there')}")
     return path
 
 
@@ -79,11 +81,12 @@ async def find_match(reader: MatchReader, text: str) -> MatchRow:
     return match
 
 
-def _start_there(data: Path | None, purpose: str) -> str:
+def _start_there(data: Path | None, path: Path, purpose: str) -> str:
     """Return what to do; an option that was given is not asked for."""
+    demo = f"`longstop demo --keep {path}`"
     if data is not None:
-        return f"check the path, or {purpose} with `longstop up --data {data}`"
-    return f"{purpose} with `longstop up`, or give another data directory with --data DIR"
+        return f"check the path, or {purpose} with `longstop up --data {data}` or {demo}"
+    return f"{purpose} with `longstop up` or {demo}, or give another data directory with --data DIR"
 
 
 def _exists(path: Path, directory: Path) -> bool:

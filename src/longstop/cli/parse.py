@@ -21,7 +21,9 @@ MAX_FILE_BYTES = 5_000_000
 
 def parse(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The source, such as crex.")],
-    kind: Annotated[str, typer.Argument(help="What the body is: list, live, or another resource of the sport.")],
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help="What the body is: list, live, or another resource of the sport.")
+    ],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A recorded body.")],
     match: Annotated[
         str | None, typer.Option(metavar="KEY", help="The match that the body must be about; by default any.")

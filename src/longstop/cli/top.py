@@ -201,11 +201,10 @@ def _matches(snapshot: StatusSnapshot, width: int, most_lines: int) -> Table:
 
 def _match(record: MonitoringRecord, now: Moment) -> Row:
     age, failures = _age(record, now), record.consecutive_failures
-    is_paused = record.is_on_hold or record.phase is Phase.PAUSED
     return {
         "match": plain(str(record.ref)),
         "status": record.status.value,
-        "state": Text("paused", "yellow") if is_paused else shown_sync(record.sync, record.status, age),
+        "state": Text("paused", "yellow") if record.is_paused else shown_sync(record.sync, record.status, age),
         "age s": Text("-" if record.last_poll_at is None else f"{age:.1f}", _age_style(record, age)),
         "every s": number(record.interval_seconds),
         "pace": record.tempo or "-",

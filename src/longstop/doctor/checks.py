@@ -168,6 +168,8 @@ def check_sources(path: Path) -> list[Check]:
     try:
         configs = load_sources(path)
     except SettingsError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return [_missing("sources", f"{path} not found", _one_line(error), is_needed=True)]
         return [_check("sources", f"{path} is not valid", _one_line(error), is_good=False)]
     enabled = [config for config in configs if config.enabled]
     if enabled:

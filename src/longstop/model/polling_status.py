@@ -75,6 +75,11 @@ class MonitoringRecord(Struct, frozen=True, kw_only=True):
     #: Why the data may be wrong or incomplete, except for its age.
     unreliability: tuple[Unreliability, ...] = ()
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether an operator or its breaker paused it."""
+        return self.is_on_hold or self.phase is Phase.PAUSED
+
     def age_at(self, now: Moment) -> float | None:
         """Return the seconds since the last accepted poll; `None` before the first."""
         if self.last_poll_at is None:

@@ -31,8 +31,8 @@ class DataDirectory:
         self.storage = path / "storage"
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Open the directory; create it if missing, readable by its owner only."""
+    def open(cls, path: Path, *, option: str = "--data or LONGSTOP_DATA") -> Self:
+        """Open the directory; create it if missing, readable by its owner only. `option` names another one."""
         try:
             refuse_file(path)
             path.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ class DataDirectory:
         except OSError as error:
             raise StorageError(
                 f"cannot use {path} as data directory: {error.strerror}. Fix its permissions, or choose another"
-                " with --data or LONGSTOP_DATA"
+                f" with {option}"
             ) from error
 
     @contextmanager

@@ -258,15 +258,21 @@ def percentile(values: Sequence[float], share: float) -> float | None:
     return sorted(values)[ceil(share * len(values)) - 1] if values else None
 
 
-def match_grade(record: MonitoringRecord, now: Moment) -> Grade:
-    """Return the grade of one match. Its age counts only while it is in play and not paused."""
+def match_grade(record: MonitoringRecord, now: Moment, *, is_running: bool = True) -> Grade:
+    """Return the grade of one match. Its age counts only while it is in play and not paused.
+
+    Without a running scraper no retry will follow, so the lower limits of a whole scraper apply.
+    """
+    degraded_after, failing_after = DEGRADED_SECONDS, FAILING_SECONDS
+    if not is_running:
+        degraded_after, failing_after = OLD_SECONDS, TOO_OLD_SECONDS
     is_paused = record.phase is Phase.PAUSED
     counts = record.status in IN_PLAY and not is_paused
     age = (record.age_at(now) or 0.0) if counts else 0.0
     failures = record.consecutive_failures
-    if failures > FAILING_FAILURES or age > FAILING_SECONDS:
+    if failures > FAILING_FAILURES or age > failing_after:
         return Grade.FAILING
-    is_degraded = failures > DEGRADED_FAILURES or age > DEGRADED_SECONDS or (is_paused and not record.is_on_hold)
+    is_degraded = failures > DEGRADED_FAILURES or age > degraded_after or (is_paused and not record.is_on_hold)
     return Grade.DEGRADED if is_degraded else Grade.HEALTHY
 
 

@@ -227,6 +227,8 @@ def _circuit_text(note: BreakerNote, left_seconds: float) -> str:
         return f"{note.subject} is rate-limited{term} (Retry-After)"
     # "Up to", because a canary request for another match may close it earlier.
     term = f" for up to {_duration(left_seconds)}" if left_seconds > 0 else ""
+    if term and note.scope == "target":
+        term += ", probed meanwhile"
     return f"circuit {note.state.replace('_', '-')} for {note.scope} {note.subject}{term}"
 
 

@@ -117,8 +117,14 @@ def judge(
         duplicated=counts["duplicated"],
         ghost=counts["ghost"],
         declared=counts["declared"],
-        details=tuple(finding.sentence for finding in findings if finding.kind != "declared")[:MAX_DETAILS],
+        details=first_few([finding.sentence for finding in findings if finding.kind != "declared"]),
     )
+
+
+def first_few(sentences: Sequence[str]) -> tuple[str, ...]:
+    """Return the first findings, and how many there are beyond them."""
+    more = len(sentences) - MAX_DETAILS
+    return (*sentences[:MAX_DETAILS], *((f"and {more} more",) if more > 0 else ()))
 
 
 def wrong_scores(

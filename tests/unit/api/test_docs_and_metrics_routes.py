@@ -27,6 +27,7 @@ async def test_the_index_links_to_the_documentation(stranger: httpx.AsyncClient)
     assert (answer.json()["name"], answer.json()["docs"]) == ("longstop", "/docs")
     for path in ("docs", "openapi", "health", "metrics"):
         assert (await stranger.get(answer.json()[path])).status_code == 200
+    assert answer.json()["status"] == "/status"  # needs a token
 
 
 async def test_the_documentation_page_loads_nothing_from_other_hosts(stranger: httpx.AsyncClient) -> None:

@@ -49,6 +49,20 @@ def test_the_document_has_the_measured_numbers() -> None:
     assert document["per_match_status"][0]["last_update_iso8601"] == "2026-11-15T11:59:56.000Z"
 
 
+@pytest.mark.parametrize(
+    ("beat", "grade"),
+    [
+        (a_beat(), "healthy"),
+        (a_beat(ago=74), "degraded"),
+        (msgspec.structs.replace(a_beat(), is_over=True), "degraded"),
+    ],
+)
+def test_a_match_that_no_scraper_polls_any_more_is_not_healthy(beat: NodeBeat, grade: str) -> None:
+    document = facts([beat], [a_record(polled=74)])
+
+    assert [match["health_status"] for match in document["per_match_status"]] == [grade]
+
+
 def test_memory_is_that_of_a_scraper_with_all_that_it_has_started() -> None:
     beats = [measured("a"), measured("b", rss_mb=50, cpu=None)]
 

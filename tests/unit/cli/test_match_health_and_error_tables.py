@@ -86,7 +86,7 @@ def cells(text: str) -> str:
 
 @pytest.mark.parametrize("width", [80, 100, 200])
 def test_the_table_of_matches_cuts_neither_opponents_nor_ids(width: int) -> None:
-    said = cells(shown(matches_table([ENTRY], width), width))
+    said = cells(shown(matches_table([ENTRY], (), width), width))
 
     for each in ("1234", "espncricinfo_1234567", ENTRY["title"], "completed", "recovering", "12345.6"):
         assert str(each) in said
@@ -107,7 +107,13 @@ def test_the_table_of_matches_cuts_neither_opponents_nor_ids(width: int) -> None
 def test_a_match_in_play_with_old_data_is_stale(status: str, sync: str, age: float | None, state: str) -> None:
     entry = {**ENTRY, "status": status, "sync": sync, "data_age_seconds": age}
 
-    assert cells(shown(matches_table([entry], 120), 120)).splitlines()[4] == state
+    assert cells(shown(matches_table([entry], (), 120), 120)).splitlines()[4] == state
+
+
+def test_a_paused_match_is_shown_as_paused() -> None:
+    entry = {**ENTRY, "status": "live", "sync": "in_sync"}
+
+    assert cells(shown(matches_table([entry], {1234}, 120), 120)).splitlines()[4] == "paused"
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -2,13 +2,16 @@
 
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from examples.kickoff import KickoffSource
+from longstop.cli.main import command_line
 from longstop.cli.parse import parse
 from longstop.errors import LongstopError, UsageError
 from longstop.model.match import MatchStatus
@@ -90,3 +93,9 @@ def test_why_a_body_may_be_altered_is_printed_beside_the_view(
     parse(SOURCE, LIVE, body)
 
     assert json.loads(capsys.readouterr().out)["suspicions"] == expected
+
+
+def test_the_usage_names_its_arguments_in_capitals() -> None:
+    usage = CliRunner().invoke(command_line(), ["parse", "--help"]).stdout
+
+    assert re.search(r"parse \[OPTIONS\] \W*SOURCE\W+KIND\W+FILE", usage)

@@ -99,7 +99,7 @@ def test_breakers_orders_and_recoveries_are_shown_when_there_are_some() -> None:
     quiet = shown(a_snapshot())
 
     assert row_of(lines, "api.test").split()[:4] == ["api.test", "target", "open", "42"]
-    assert "  circuit open for target api.test for up to 42 s" in [line.rstrip() for line in lines]
+    assert "  circuit open for target api.test for up to 42 s, probed meanwhile" in [line.rstrip() for line in lines]
     assert "cli: jane" in row_of(lines, "espncricinfo")
     assert "pending" in row_of(lines, "12:00:00 restart")
     assert not any(line.startswith(("circuit open", "by operator", "recovery")) for line in quiet)

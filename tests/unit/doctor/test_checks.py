@@ -220,6 +220,7 @@ def test_a_file_that_is_not_there_is_in_the_way(tmp_path: Path) -> None:
     (check,) = check_sources(tmp_path / "nowhere.yaml")
 
     assert check.is_problem
+    assert (check.verdict, check.found) == (CheckStatus.MISSING, f"{tmp_path / 'nowhere.yaml'} not found")
     assert "LONGSTOP_SOURCES" in check.advice
 
 

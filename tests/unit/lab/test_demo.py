@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from longstop.errors import UsageError
-from longstop_lab.client import Samples
-from longstop_lab.demo import DemoOptions, _watch, run_demo, without_echoed_control_keys
+from longstop_lab.client import JsonResponse, Samples
+from longstop_lab.demo import DemoOptions, _watch, remove_faults, run_demo, without_echoed_control_keys
 from longstop_lab.deployment import Deployment
 
 OPTIONS = DemoOptions(
@@ -71,7 +71,7 @@ async def test_an_interrupted_check_is_not_taken_for_a_good_one(
     async def interrupted(*_arguments: object) -> None:
         raise interruption
 
-    for name in ("wait_until_synced", "_watch"):
+    for name in ("wait_until_synced", "_watch", "remove_faults"):
         monkeypatch.setattr(f"longstop_lab.demo.{name}", nothing)
     monkeypatch.setattr("longstop_lab.demo._report", interrupted)
     monkeypatch.setattr("longstop_lab.demo.deployed", nullcontext)
@@ -82,6 +82,52 @@ async def test_an_interrupted_check_is_not_taken_for_a_good_one(
         await run_demo(OPTIONS, Console(file=said))
 
     assert said.getvalue().endswith("stopped before the check was done: no event was checked\n")
+
+
+class FakeSimulator:
+    def __init__(self, faults: int) -> None:
+        self.faults = ["a fault"] * faults
+
+    async def get(self, path: str) -> JsonResponse:
+        assert path == "/_sim/faults"
+        return JsonResponse(body=self.faults, seconds=0.0)
+
+    async def delete(self, path: str) -> JsonResponse:
+        self.faults = []
+        return await self.get(path)
+
+
+@pytest.mark.parametrize(("faults", "said"), [(0, ""), (1, "1 fault"), (2, "2 faults")])
+async def test_all_faults_of_the_simulator_are_removed_and_counted(faults: int, said: str) -> None:
+    simulator = FakeSimulator(faults)
+
+    assert await remove_faults(cast(Deployment, SimpleNamespace(simulator=simulator))) == said
+    assert simulator.faults == []
+
+
+async def test_faults_are_removed_before_the_last_sync_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulator = FakeSimulator(1)
+
+    async def nothing(*_arguments: object, **_options: object) -> None: ...
+
+    async def report(*_arguments: object) -> str:
+        assert simulator.faults == []
+        return "the report"
+
+    for name in ("wait_until_synced", "_watch"):
+        monkeypatch.setattr(f"longstop_lab.demo.{name}", nothing)
+    monkeypatch.setattr("longstop_lab.demo._report", report)
+    monkeypatch.setattr("longstop_lab.demo.deployed", lambda _: nullcontext(SimpleNamespace(simulator=simulator)))
+    for name in ("greeting", "summary"):
+        monkeypatch.setattr(f"longstop_lab.demo.{name}", str)
+    said = StringIO()
+
+    await run_demo(OPTIONS, Console(file=said))
+
+    removed, frozen, result = said.getvalue().splitlines()[-3:]
+    assert removed == "removed 1 fault from the simulator: faults could hide events from the last sync"
+    assert frozen.startswith("simulator frozen")
+    assert result == "the report"
 
 
 def test_the_terminal_does_not_echo_control_keys_into_the_table_and_is_restored() -> None:

@@ -1,10 +1,11 @@
 """What a deployment rejects before it starts any process."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from longstop.errors import UsageError
+from longstop.errors import StorageError, UsageError
 from longstop_lab.deployment import DeploymentOptions, check
 
 NO_CHROMIUM = "no Chromium was found for browser kind shell: run longstop doctor"
@@ -51,3 +52,19 @@ def test_a_directory_that_contains_matches_is_rejected(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="contains matches already"):
         check(DeploymentOptions(simulate=(), keep=tmp_path, settings={}))
+
+
+def test_a_directory_that_cannot_be_kept_is_an_error_that_names_the_option_of_the_demo(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(StorageError, match=r"cannot use .* as data directory: .* choose another with --keep$"):
+        check(DeploymentOptions(simulate=(), keep=tmp_path / "file" / "data", settings={}))
+
+
+def test_missing_packages_are_installed_with_the_python_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longstop_lab.deployment.missing_packages", lambda: ["playwright"])
+
+    with pytest.raises(UsageError) as error:
+        check(options_with("shell"))
+
+    assert f"run {sys.executable} -m pip install 'longstop[browser]', or omit --browser" in str(error.value)

@@ -423,6 +423,20 @@ def test_a_match_is_graded_by_its_failures_and_its_age(record: MonitoringRecord,
     assert match_grade(record, MOMENT) is grade
 
 
+@pytest.mark.parametrize(
+    ("record", "grade"),
+    [
+        (a_record(polled=60), Grade.HEALTHY),
+        (a_record(polled=61), Grade.DEGRADED),
+        (a_record(polled=120), Grade.DEGRADED),
+        (a_record(polled=121), Grade.FAILING),
+        (a_record(polled=9000, status=MatchStatus.COMPLETED), Grade.HEALTHY),
+    ],
+)
+def test_without_a_scraper_a_match_is_graded_by_the_limits_of_a_scraper(record: MonitoringRecord, grade: Grade) -> None:
+    assert match_grade(record, MOMENT, is_running=False) is grade
+
+
 def test_a_clock_that_was_set_back_makes_no_match_worse() -> None:
     assert match_grade(a_record(polled=1), Moment(NOW - timedelta(hours=1), 0.0)) is Grade.HEALTHY
 

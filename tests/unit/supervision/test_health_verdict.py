@@ -302,7 +302,10 @@ def test_a_scraper_that_stopped_in_order_is_reported_as_stopped() -> None:
     ("note", "said"),
     [
         (a_note("rest", seconds=42), "crex is rate-limited for another 42 s (Retry-After)"),
-        (a_note("target", "api.test", seconds=600), "circuit open for target api.test for up to 10 min"),
+        (
+            a_note("target", "api.test", seconds=600),
+            "circuit open for target api.test for up to 10 min, probed meanwhile",
+        ),
         (a_note("target", "api.test", seconds=-1), "circuit open for target api.test"),
         (a_note("source", state="half_open"), "circuit half-open for source crex"),
         (a_note("layout", "crex live"), "circuit open for layout crex live"),

@@ -206,7 +206,7 @@ def test_an_altered_summary_is_lost_and_a_ghost(kind: str, change: dict[str, Any
     assert counts(verdict_of(events)) == (1, 0, 1)
 
 
-def test_only_the_first_findings_are_put_into_words() -> None:
+def test_only_the_first_findings_are_put_into_words_and_the_rest_is_counted() -> None:
     game = play_t20(1, 0)
     board = Board(game)
     lines = lines_of(change for step in script_for(game, 1) for change in board.apply(step))
@@ -214,7 +214,8 @@ def test_only_the_first_findings_are_put_into_words() -> None:
     verdict = judge(lines, {})
 
     assert verdict.lost > 200
-    assert len(verdict.details) == 20
+    assert len(verdict.details) == 21
+    assert verdict.details[-1] == f"and {verdict.lost - 20} more"
 
 
 ESPN = "espncricinfo"
