@@ -14,7 +14,7 @@ def _mutant(name: str, module: str, symbol: str, change: Change) -> Mutant:
 
 
 FOOTBALL = (
-    _mutant("a goal is removed at the first poll", _VERSIONS, "Versions.may_step_back", always("_ in self._confirmed")),
+    _mutant("a goal is removed at the first poll", _VERSIONS, "awaited", always("_ in confirmed")),
     _mutant("nothing is ever taken back", _ALIGN, "_align_incidents", never("not _ and _.may_step_back(...)")),
     _mutant(
         "a goal that the board still counts is taken back",
@@ -64,7 +64,12 @@ FOOTBALL = (
         "polls_needed",
         swap("1 if _ else POLLS_UNKNOWN", "1"),
     ),
-    _mutant("a board without a score fits every list", _VALIDATE, "polls_needed", always("board.score is not None")),
+    _mutant(
+        "a board without a score fits every list",
+        _VALIDATE,
+        "polls_needed",
+        swap("_ is not None and fits(...)", "fits(board, incidents)"),
+    ),
     _mutant(
         "a goal waits for the board although a stored event is listed",
         _VALIDATE,

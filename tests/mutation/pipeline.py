@@ -83,8 +83,8 @@ PIPELINE = (
     _mutant(
         "a step back is accepted at the first poll",
         "matches.event_versions_and_confirmation",
-        "Versions.may_step_back",
-        always("_ in self._confirmed"),
+        "awaited",
+        always("_ in confirmed"),
     ),
     _mutant(
         "the newest ball is voided without the scoreboard's agreement",

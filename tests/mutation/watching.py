@@ -18,7 +18,7 @@ _CADENCES = (
         "an important match never slows down in a break",
         _STATE,
         "WatchState._live_interval",
-        swap("not self.failures", "not self.rules.is_important(match.row.title)"),
+        swap("is_settled and _1", "not self.rules.is_important(match.row.title) and _1"),
         _CADENCE,
     ),
     rule(
@@ -76,7 +76,7 @@ _CADENCES = (
         "a failed poll without errors calms the cadence",
         _STATE,
         "WatchState.after_failure",
-        swap("_1 if errors else _", "_1"),
+        swap("_1 if errors > 0 else _", "_1"),
     ),
 )
 

@@ -156,7 +156,7 @@ def judge_known(
     trust, listing = _with_listing(trust, answers, listed)
     is_witnessed = bool(answers.teams) and answers.teams == listing
     if answers.teams and listing and not is_witnessed:
-        if set(listing) <= set(stored):
+        if set(listing) <= set(stored) and answers.teams != before:
             return _against_listing(trust, answers, listing, now)
         trust = replace(trust, overruled=listing)
     is_changed = answers.teams != before if before else bool(stored) and not set(answers.teams) <= set(stored)

@@ -101,6 +101,10 @@ class MatchState(Struct, frozen=True, kw_only=True):
         """Return whether scoreboard and event list disagreed in the last poll."""
         return False
 
+    def is_check_due(self, now: float) -> bool:
+        """Return whether the match must be polled although nothing changes, to check what one answer showed."""
+        return False
+
     @property
     def has_unnamed(self) -> bool:
         """Return whether a name is still missing, which the site may publish late."""

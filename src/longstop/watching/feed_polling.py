@@ -157,6 +157,7 @@ class FeedWatch:
             or bool(state.suspects)
             or bool(self.feed.trust.doubt)
             or bool(self.feed.trust.overruled and self.feed.trust.overruled != entry.teams)
+            or state.is_check_due(now.monotonic)
             or entry.fingerprint != state.board.fingerprint
             or not entry.shows_every_change
             or self.polling.needs_full_poll(state, now)

@@ -43,8 +43,9 @@ MANY_FAILURES = 5
 #: More consecutive failed polls restart a watch.
 MAX_FAILURES = 10
 #: A match whose last answer was not believed is polled again after this time, whatever its status: such a poll may read
-#: the whole event list, and a few of them must agree.
+#: the whole event list, and a few of them must agree. After more than `MAX_FAILURES` in a row it is polled less often.
 DOUBTED_SECONDS = 5.0
+LONG_DOUBTED_SECONDS = 20.0
 #: A restart waits for a quiet moment, at most for this share of the lifetime.
 PATIENCE = 0.1
 #: A match is gone after this many 404s, each long enough after the one before.
@@ -202,6 +203,7 @@ class WatchState(Struct, frozen=True, kw_only=True):
         """Return the state after a failed poll. Only errors of the site slow down the next polls, doubts do not."""
         at, is_canary = now.monotonic, isinstance(error, SourceError) and error.is_canary
         is_doubted, calm_after = kind_of(error) is FailureKind.UNTRUSTED, self.rules.cadence.calm_after
+        errors -= is_doubted
         return replace(
             self,
             tried_at=at,
@@ -211,9 +213,7 @@ class WatchState(Struct, frozen=True, kw_only=True):
             is_doubted=is_doubted,
             total_failures=self.total_failures + 1,
             last_error=f"{type(error).__name__}: {error}",
-            backoff=self.backoff.after(at, errors=errors, calm_after=calm_after)
-            if errors and not is_doubted
-            else self.backoff,
+            backoff=self.backoff.after(at, errors=errors, calm_after=calm_after) if errors > 0 else self.backoff,
         )
 
     def after_missing(self, now: Moment) -> "WatchState":
@@ -270,7 +270,8 @@ class WatchState(Struct, frozen=True, kw_only=True):
         """Return the interval between two polls. Errors only ever extend it."""
         usual = self._usual_interval(match, now)
         if self.is_doubted:
-            usual = PollInterval(seconds=DOUBTED_SECONDS, reason=IntervalReason.ERRORS, minimum=DOUBTED_SECONDS)
+            seconds = DOUBTED_SECONDS if self.failures <= MAX_FAILURES else LONG_DOUBTED_SECONDS
+            usual = PollInterval(seconds=seconds, reason=IntervalReason.ERRORS, minimum=seconds)
         if self.backoff.factor == 1.0:
             return usual
         slowed = self.rules.cadence.live * self.backoff.factor

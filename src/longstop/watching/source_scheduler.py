@@ -24,6 +24,7 @@ from longstop.watching.feed_polling import FeedWatch, WatchContext
 from longstop.watching.listing_requests_and_timing import UNLISTED_FACTOR, Listings, finished_after
 from longstop.watching.poll_dispatcher import Dispatcher, ResourceType, ScrapeRequest, Work
 from longstop.watching.poll_intervals_and_frozen_pages import RestartReason, listing_interval
+from longstop.watching.polling_state_and_decisions import DOUBTED_SECONDS
 
 #: After an outage all matches are due at once: their polls start spread over this many seconds.
 SPREAD_SECONDS = 2.0
@@ -221,10 +222,13 @@ class Scheduler:
         if listing is None:
             self._poll_without_listing()
             return self._cadence.live
-        await self._process(listing, self.listings.asked)
+        has_polled = await self._process(listing, self.listings.asked)
         self._restart_stuck()
         self.listings.settle()
-        return self.listings.distance(self._usual_interval())
+        usual = self._usual_interval()
+        # The outcome of these polls is not known yet: a doubt must not wait for the next tick of an idle source.
+        is_idle = usual > self._cadence.in_break
+        return self.listings.distance(DOUBTED_SECONDS if has_polled and is_idle else usual)
 
     def _usual_interval(self) -> float:
         inactive = (Phase.PAUSED, Phase.ARCHIVED)
@@ -232,8 +236,8 @@ class Scheduler:
         intervals = (each.polling.interval(each.state, self._context.now()) for each in watches)
         return listing_interval(intervals, self._cadence)
 
-    async def _process(self, listing: Listing, asked: Moment) -> None:
-        """Accept unchanged matches, discover new ones, poll those that are due, drop finished ones."""
+    async def _process(self, listing: Listing, asked: Moment) -> bool:
+        """Accept unchanged matches, discover new ones, drop finished ones; return whether any is polled now."""
         entries = {entry.source_id: entry for entry in listing.boards}
         due = [watch for key, watch in self._watches.items() if watch.see_listing(entries.get(key), asked)]
         new = [entry for key, entry in entries.items() if key not in self._watches and not self.is_excluded(key)]
@@ -246,6 +250,7 @@ class Scheduler:
         self._start(due)
         self._finished = finished_after(self._finished, entries, self._clock.monotonic())
         await self._drop_finished()
+        return bool(due)
 
     def _has_memory_for(self, wanted: int) -> bool:
         """Return whether this many new matches may be watched now; they wait for memory."""

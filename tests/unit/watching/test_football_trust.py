@@ -147,3 +147,13 @@ def test_a_match_that_was_answered_as_a_finished_one_is_right_within_a_minute(
 
     assert home(running) == "1"
     assert running.hot.rows[1].record.sync is SyncState.IN_SYNC
+
+
+def test_a_match_that_is_set_back_to_not_started_is_not_locked_out() -> None:
+    running = Running()
+    show(running, **IN_PLAY)()
+
+    running.play((60, show(running, event=event("Not started", {}, {}))), until=120)
+
+    assert running.hot.rows[1].record.consecutive_failures == 0
+    assert running.hot.rows[1].record.sync is SyncState.IN_SYNC

@@ -79,14 +79,17 @@ def test_a_match_is_due_at_its_interval_be_the_last_poll_good_or_bad() -> None:
 
 
 @pytest.mark.parametrize("status", [MatchStatus.UPCOMING, MatchStatus.LIVE, MatchStatus.COMPLETED])
-def test_a_match_that_is_not_believed_is_polled_every_five_seconds_however_often(status: MatchStatus) -> None:
+def test_a_match_that_is_not_believed_is_polled_every_five_seconds_and_later_every_twenty(status: MatchStatus) -> None:
     watch = Watch(_match(status=status))
 
-    for at in range(0, 300, 5):
+    for at in range(0, 50, 5):
         watch.fail(at, WrongMatch("the page is of another match"))
+    assert not watch.is_due(45 + 2.5, is_news=True)
+    assert watch.is_due(50)
+    watch.fail(50, WrongMatch("the page is of another match"))
 
-    assert not watch.is_due(295 + 2.5, is_news=True)
-    assert watch.is_due(300)
+    assert not watch.is_due(50 + 15, is_news=True)
+    assert watch.is_due(50 + 20)
 
 
 def test_a_finished_match_that_awaits_a_confirmation_is_polled_as_in_play() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from longstop.errors import SourceFailed
 from longstop.fetching.base import FetchRequest
 from longstop.matches.trust import Trust
 from longstop.model.polling_status import SyncState, Unreliability
@@ -156,6 +157,41 @@ def test_a_batting_side_that_is_swapped_for_two_polls_changes_nothing() -> None:
     script(running, (30.0, swap), (34.0, lambda: seen.append(payload(running)["innings"][0]["team"])), until=36)
 
     assert seen == ["T1"]
+
+
+def test_two_teams_of_one_name_are_not_taken_for_swapped_ones() -> None:
+    ours = match("M1", "1", "4")
+    ours.item_fields = {"tfkey": "T1", "team": "Reds"}
+    running = Running(ours)
+    running.site.names |= {"T1": "Reds", "T2": "Reds"}
+
+    run(running.run(10))
+
+    assert running.row("M1").record.sync is SyncState.IN_SYNC
+
+
+def test_names_that_fail_are_asked_for_every_half_minute() -> None:
+    ours = match("M1", "1", "4")
+    ours.is_listed = False
+    running = Running(match("M2", "1"), ours)
+
+    def fail() -> None:
+        running.site.faults["getHomeMapData"] = SourceFailed("500")
+        running.site.asked.clear()
+
+    script(running, (20.0, fail), until=140.0)
+
+    assert running.site.count("getHomeMapData") <= 10
+
+
+def test_teams_that_become_known_on_an_idle_source_are_served_within_a_minute() -> None:
+    announced = match("M1")
+    announced.sides, announced.headline = ("TBC", "TBD"), "Match yet to begin"
+    running = Running(announced)
+
+    script(running, (170.0, lambda: setattr(announced, "sides", ("T1", "T2"))), until=270.0)
+
+    assert {team["key"] for team in payload(running)["teams"].values()} == {"T1", "T2"}
 
 
 def payload(running: Running) -> dict[str, Any]:

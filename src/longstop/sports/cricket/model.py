@@ -402,10 +402,9 @@ class CricketView(Struct, frozen=True, kw_only=True):
     is_exhausted: bool
     #: As read in this poll, or the previous one.
     scorecard: Scorecard | None = None
-    #: New names; all names if they were due to be checked.
+    #: New names; all names when they are due to be checked.
     names: Names = Names()
-    are_all_names: bool = False
-    names_asked_at: float | None = None
+    names_due_at: float | None = None
     #: Names of teams by key, as the pages of the event list have them.
     listed_teams: Mapping[str, str] = {}
 
@@ -436,9 +435,9 @@ class CricketState(MatchState, frozen=True, kw_only=True):
     differences: Mapping[int, Difference] = {}
     #: The batting side of each innings.
     sides: Mapping[int, str] = {}
-    #: When this run first asked for names, or last found a wrong one (monotonic), and whether they were checked since.
-    names_asked_at: float | None = None
-    are_names_checked: bool = False
+    #: When all names are asked for again (monotonic): one wrong answer would be kept for the whole match. `None` before
+    #: the first poll.
+    names_due_at: float | None = None
 
     @classmethod
     def from_base(cls, base: MatchBase) -> Self:
@@ -450,6 +449,9 @@ class CricketState(MatchState, frozen=True, kw_only=True):
     def newest_innings(self) -> int:
         """Return the latest innings with a delivery; 0 if there is none."""
         return max((innings_of(event.key) for event, _ in live(self.events, Delivery)), default=0)
+
+    def is_check_due(self, now: float) -> bool:
+        return self.ref is None and self.names_due_at is not None and now >= self.names_due_at
 
     @property
     def known_teams(self) -> tuple[str, ...]:

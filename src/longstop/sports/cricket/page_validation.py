@@ -32,7 +32,7 @@ def validate_teams(known: Mapping[str, str], shown: Mapping[str, str]) -> None:
     """Raise if a page has the name of one team with the key of the other: sites have swapped team keys."""
     owners = {name: key for key, name in known.items()}
     for key, name in shown.items():
-        if owners.get(name, key) != key:
+        if known.get(key) != name and owners.get(name, key) != key:
             raise WrongMatch(
                 f"the page has swapped the teams, or is of another match: it gives team {key!r} the name {name!r}, "
                 f"which belongs to team {owners[name]!r}"

@@ -8,6 +8,7 @@ are fetched once more.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from math import inf
 
 from msgspec.structs import replace
 
@@ -43,7 +44,7 @@ from longstop.sports.cricket.model import (
 from longstop.sports.cricket.page_validation import validate_board, validate_listed, validate_scorecard, validate_teams
 from longstop.sports.cricket.totals_gaps_and_derived_events import compare, inferred, pair_of, sides_in_play, tally
 
-#: All names are asked for a second time after this many seconds.
+#: All names are asked for again after this many seconds, until an answer has no news.
 NAMES_CHECKED = 30.0
 #: A five-day Test match has about 300 pages.
 MAX_PAGES = 600
@@ -55,7 +56,7 @@ async def read(
     """Poll the match; stop early if list and scoreboard are unchanged."""
     source_id = state.feed.source_id
     heads = (Query(resource=BALLS, source_id=source_id), Query(resource=LIVE, source_id=source_id))
-    is_check_due = _are_names_due(client, state)
+    is_check_due = state.is_check_due(client.monotonic())
     if stand_in is None and not is_check_due and await client.are_unchanged(*heads):
         return Observation(captured_at=client.now(), view=None)
     view = await walk(client, state, is_full=is_full, board=stand_in)
@@ -93,26 +94,18 @@ def _contradicts(state: CricketState, view: CricketView) -> bool:
     return any(batting.get(card.number, card.team) != card.team for card in cards)
 
 
-def _are_names_due(client: Client, state: CricketState) -> bool:
-    """Return whether to ask for all names a second time: a wrong one would be kept for the whole match."""
-    asked_at = state.names_asked_at
-    is_own = state.ref is None and not state.are_names_checked
-    return is_own and asked_at is not None and client.monotonic() - asked_at >= NAMES_CHECKED
-
-
 async def _with_names(
     client: Client, state: CricketState, view: CricketView, absent: Absent, *, is_check: bool
 ) -> CricketView:
-    """Return the view with names for keys without one. They are optional: sites may publish them late."""
-    asked_at = client.monotonic() if state.names_asked_at is None else state.names_asked_at
-    view = replace(view, names_asked_at=asked_at)
+    """Return the view with names for keys without one, or all names. They are optional: sites may publish them late."""
+    due_at = client.monotonic() + NAMES_CHECKED if is_check or state.names_due_at is None else state.names_due_at
     # A key of another feed may equal the stored key of another player: only mapped keys are known.
     known = state.players.keys() if state.ref is None else set(state.keys.players.values())
     players, teams = _player_keys(view) - known, view.board.team_keys - state.teams.keys()
     if is_check:
         players, teams = players | state.players.keys(), teams | state.teams.keys()
     if not (players or teams):
-        return view
+        return replace(view, names_due_at=inf if is_check else due_at)
     # With the match: a site may show names on the match's own page only.
     query = Query(
         resource=NAMES,
@@ -121,7 +114,14 @@ async def _with_names(
         teams=tuple(sorted(teams)),
     )
     names = await ask_optional(client, query, Names, absent)
-    return replace(view, names=names or Names(), are_all_names=is_check and names is not None)
+    if is_check and names is not None and not _has_news(state, names):
+        due_at = inf
+    return replace(view, names=names or Names(), names_due_at=due_at)
+
+
+def _has_news(state: CricketState, names: Names) -> bool:
+    pairs = ((state.players, names.players), (state.teams, names.teams))
+    return any(known.get(key) != name for known, shown in pairs for key, name in shown.items())
 
 
 def _player_keys(view: CricketView) -> set[str]:

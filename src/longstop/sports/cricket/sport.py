@@ -95,7 +95,7 @@ class Cricket(Sport[CricketState]):
             scorecard=seen.scorecard,
             differences={innings: difference for innings, difference in seen.differences.items() if difference},
             sides=batting,
-            **_names_checked(state, seen),
+            names_due_at=seen.names_due_at,
         )
         after = settle(
             state,
@@ -163,16 +163,6 @@ class Cricket(Sport[CricketState]):
         if state.board is not None and not is_dom_only(state):
             return state.board
         return Board(source_id=state.feed.source_id, status=state.row.status, headline="")
-
-
-def _names_checked(state: CricketState, seen: CricketView) -> dict[str, Any]:
-    """Return when names are due to be checked, as fields of the next state. Wrong ones are checked once more."""
-    shown = {**seen.names.players, **seen.names.teams}
-    is_wrong = seen.are_all_names and bool(shown.items() - {**state.players, **state.teams}.items())
-    return {
-        "names_asked_at": None if is_wrong else seen.names_asked_at,
-        "are_names_checked": (state.are_names_checked or seen.are_all_names) and not is_wrong,
-    }
 
 
 _EXTRAS = {"wides": "wide", "noballs": "no-ball", "byes": "bye", "legbyes": "leg bye", "penalty": "penalty run"}

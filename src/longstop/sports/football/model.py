@@ -486,8 +486,10 @@ class FootballState(MatchState, frozen=True, kw_only=True):
 
     @property
     def known_teams(self) -> tuple[str, ...]:
+        if shown := super().known_teams:
+            return shown
         served = self.served_teams
-        return super().known_teams or ((served["home"], served["away"]) if served else ())
+        return (served["home"], served["away"]) if served else ()
 
     @property
     def is_contradicted(self) -> bool:

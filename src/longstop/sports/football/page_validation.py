@@ -1,7 +1,6 @@
 """Validates pages: they must be of the requested match, and their values possible. Also compares totals."""
 
 from longstop.errors import ImpossibleObservation, WrongMatch
-from longstop.model.match import MatchStatus
 from longstop.sports.football.model import (
     Card,
     CardKind,
@@ -47,13 +46,11 @@ def validate_board(state: FootballState, board: FootballBoard) -> None:
             raise ImpossibleObservation(f"{board.score.of(side)} goals by one side")
 
 
-def validate_incidents(state: FootballState, board: FootballBoard, incidents: Incidents) -> None:
+def validate_incidents(state: FootballState, incidents: Incidents) -> None:
     """Raise if the list is of another match. It does not name its match, but it names players.
 
     That is certain only if the line-ups agree with stored events. Otherwise `polls_needed` decides.
     """
-    if incidents.items and board.status is MatchStatus.UPCOMING and board.status_detail is None:
-        raise WrongMatch(f"the incidents are of another match: {len(incidents.items)} before the kick-off")
     playing, named = state.squad_keys, incidents.keys
     if state.event_players & playing and len(named) >= ENOUGH_PLAYERS and are_mostly_unknown(named, playing):
         raise WrongMatch(f"the incidents are of another match: {len(named - playing)} players are not in the line-ups")

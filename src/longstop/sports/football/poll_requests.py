@@ -8,6 +8,7 @@ from functools import partial
 
 import msgspec
 
+from longstop.model.match import MatchStatus
 from longstop.model.source_queries_and_answers import LIVE, ListingEntry, Observation, Query
 from longstop.sports.base import Absent, Client, ask_live, ask_optional
 from longstop.sports.football.model import (
@@ -68,8 +69,10 @@ async def _read_once(client: Client, state: FootballState, board: ListingEntry |
     incidents = await client.ask_if_there(Query(resource=INCIDENTS, source_id=source_id), Incidents)
     shown = await ask_live(client, source_id, FootballBoard, board)
     validate_board(state, shown)
+    if shown.status is MatchStatus.UPCOMING and shown.status_detail is None:
+        incidents = None  # a list from before the kick-off is of another match
     if incidents is not None:
-        validate_incidents(state, shown, incidents)
+        validate_incidents(state, incidents)
     return FootballView(board=shown, incidents=incidents)
 
 
