@@ -74,7 +74,8 @@ async def test_a_leaking_page_restarts_the_scraper_before_the_hard_limit() -> No
     exceeded = logged(events, "memory.exceeded")
     restarted = logged(events, "process.restarted")
     assert SOFT_MB << 19 < max(memory) < HARD_MB << 20
-    assert [event["limit"] for event in exceeded] == ["soft"]
+    # A page that the next scraper opened before the fault was removed leaks, too.
+    assert {event["limit"] for event in exceeded} == {"soft"}
     assert exceeded[0]["pss_bytes"] < HARD_MB << 20
     assert restarted[0]["exit_code"] == 0
     assert (restarted[0]["at"] - exceeded[0]["at"]).total_seconds() < 60
