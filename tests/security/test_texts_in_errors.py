@@ -197,7 +197,7 @@ def test_on_a_terminal_a_wrong_option_brings_only_our_own_colours(
 
 def test_bytes_of_a_shell_that_are_not_utf_8_are_a_wrong_command_line(node: Path) -> None:
     """A real process: the bytes pass through the interpreter."""
-    words = ["health", "--data", str(node), "--match", b"caf\xff"]
+    words: list[str | bytes] = ["health", "--data", str(node), "--match", b"caf\xff"]
 
     done = subprocess.run([sys.executable, "-m", "longstop", *words], capture_output=True)
 
