@@ -4,6 +4,7 @@ Texts of a site are stored and served as they are. They pass through here where 
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from unicodedata import category
@@ -19,7 +20,10 @@ _BLANK = frozenset(
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
 #: Latin, Greek, Cyrillic and Hebrew, which precede this letter, need no joiners.
 _FIRST_JOINED = "\u0600"
+_NOT_ASCII = re.compile(r"[^ -~]+")
 _MARKS = frozenset({"Mn", "Me"})
+#: The categories that marks belong on: letters, spacing marks, digits, symbols.
+_BEARERS = "LMNS"
 #: More marks on one letter cover the lines around it. Real languages stack up to four.
 _MAX_MARKS = 4
 
@@ -31,7 +35,7 @@ def printable(text: str) -> str:
 
 def printable_lines(text: str) -> str:
     """Return the same of a text whose line breaks are ours."""
-    return "\n".join(map(printable, text.split("\n")))
+    return "\n".join(map(printable, text.split("\n"))) if "\n" in text else printable(text)
 
 
 def printable_json(encoded: str) -> str:
@@ -53,17 +57,22 @@ def change_texts(value: Any, change: Callable[[str], str]) -> Any:
 def _escaped(text: str, escape: Callable[[str], str]) -> str:
     if text.isascii() and text.isprintable():
         return text
-    return "".join(letter if is_shown else escape(letter) for letter, is_shown in _shown(text))
+
+    def shown(run: re.Match[str]) -> str:
+        before = text[max(0, run.start() - 1) : run.start()]
+        return "".join(letter if is_shown else escape(letter) for letter, is_shown in _shown(run.group(), before))
+
+    return _NOT_ASCII.sub(shown, text)
 
 
-def _shown(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield each character, and whether it may be shown as it is.
+def _shown(run: str, before: str) -> Iterator[tuple[str, bool]]:
+    """Yield each character of a run, and whether it may be shown as it is; `before` is the one that precedes it.
 
     A joiner is, directly after a letter, mark or symbol of a script that needs it; a mark, on a letter, digit or
     symbol that does not carry too many.
     """
-    marks, takes_joiner = _MAX_MARKS, False
-    for letter in text:
+    takes_joiner, marks = False, 0 if before and category(before)[0] in _BEARERS else _MAX_MARKS
+    for letter in run:
         kind = category(letter)
         if letter in _JOINERS:
             is_shown, takes_joiner = takes_joiner, False
@@ -73,6 +82,6 @@ def _shown(text: str) -> Iterator[tuple[str, bool]]:
                 is_shown = is_shown and marks < _MAX_MARKS
                 marks += 1
             else:
-                marks = 0 if is_shown and kind[0] in "LMNS" else _MAX_MARKS
+                marks = 0 if is_shown and kind[0] in _BEARERS else _MAX_MARKS
             takes_joiner = is_shown and kind[0] in "LMS" and letter >= _FIRST_JOINED
         yield letter, is_shown

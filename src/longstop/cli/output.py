@@ -27,7 +27,8 @@ class TextConsole(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         # Control segments move the cursor of a live table: they are ours.
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=printable_lines(segment.text))
+            text = segment.text if segment.control else printable_lines(segment.text)
+            yield segment if text == segment.text else segment._replace(text=text)
 
 
 def plain(text: str, style: str = "") -> Text:
