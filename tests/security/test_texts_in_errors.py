@@ -247,6 +247,20 @@ def test_settings_that_are_no_file_end_a_start_at_once(
     assert is_one_sentence(text)
 
 
+@pytest.mark.parametrize("content", ["nö\u202ede".encode(), b"n\xff", "名".encode()])
+def test_a_node_id_that_is_not_ascii_is_a_sentence(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    node = a_node(tmp_path / "data").path
+    (node / "node-id").write_bytes(content)
+
+    code, text = ended(monkeypatch, capfd, "backup", str(tmp_path / "backup"), "--data", str(node))
+
+    assert code == Exit.STORAGE
+    assert "node-id is damaged: restore a backup" in text
+    assert is_one_sentence(text)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
