@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 from contextlib import aclosing
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -31,8 +30,6 @@ from tests.contract.stores import update
 from tests.readers import a_hot_row
 from tests.security.hostile_texts import FORGED, HOSTILE, filled, raw, texts_in, without_styles
 
-#: The verbs read the real clock.
-NOW = SystemClock().now() - timedelta(seconds=2)
 SPORTS = list(sports())
 TEXT = HOSTILE.replace("\0", "") + FORGED
 TABLES = ("matches", "events 1", "events 2", "errors", "recoveries", "health", "health --history", "top --once")
@@ -46,11 +43,18 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory.path
 
 
+@pytest.fixture(autouse=True)
+def _slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the heartbeat be of the start of these tests, however long they wait for each other."""
+    monkeypatch.setattr("longstop.supervision.health_verdict.SILENT_SECONDS", 3600.0)
+
+
 async def _write(directory: DataDirectory) -> None:
+    now = SystemClock().now()  # the verbs read the real clock
     async with aclosing(await SqliteMatchStore.open(directory.matches_db)) as store:
         for sport in sports().values():
             ref = MatchRef("crex", sport.name)
-            match = await store.claim((await store.register(ref, TEXT, None, NOW, sport=sport.name)).match_id, "node")
+            match = await store.claim((await store.register(ref, TEXT, None, now, sport=sport.name)).match_id, "node")
             events = [
                 Event(
                     key=EventKey(name, (1,) * len(kind.fields)),
@@ -62,22 +66,22 @@ async def _write(directory: DataDirectory) -> None:
             ]
             await store.save_update(update(match.match_id, *events, epoch=match.epoch, title=TEXT))
     hot = SqliteHotWriter(directory.hot_db, on_failure=lambda error: pytest.fail(str(error)))
-    beat = replace(filled(NodeBeat, TEXT), beat_monotonic=None, beat_at=NOW, is_over=False, grade="degraded")
+    beat = replace(filled(NodeBeat, TEXT), beat_monotonic=None, beat_at=now, is_over=False, grade="degraded")
     hot.beat(replace(beat, breakers=tuple(replace(note, scope="target") for note in beat.breakers)))
     for number, name in enumerate(SPORTS, start=1):
         record = filled(MonitoringRecord, TEXT)
-        of_match = replace(record, match_id=number, ref=MatchRef("crex", name), last_poll_at=NOW, not_before=None)
+        of_match = replace(record, match_id=number, ref=MatchRef("crex", name), last_poll_at=now, not_before=None)
         hot.put(a_hot_row(replace(of_match, status=MatchStatus.LIVE, phase=Phase.ACTIVE), canonical({"title": TEXT})))
     await hot.aclose()
     async with aclosing(SqliteErrors(directory.ops_db)) as errors:
         error = replace(filled(ErrorSeen, TEXT), episode=Episode(f"crex_{SPORTS[0]}", "abc"), match_id=1)
-        await errors.write({error.episode: EpisodeChange(error=error, count=1, last_seen=NOW)})
+        await errors.write({error.episode: EpisodeChange(error=error, count=1, last_seen=now)})
     async with aclosing(SqliteAudit(directory.ops_db)) as audit:
-        await audit.write([replace(filled(Recovery, TEXT), began_at=NOW, outcome=RecoveryOutcome.NOT_RECOVERED)])
+        await audit.write([replace(filled(Recovery, TEXT), began_at=now, outcome=RecoveryOutcome.NOT_RECOVERED)])
     async with aclosing(SqliteCommands(directory.ops_db, SystemClock())) as commands:
         await commands.put_order(StandingKind.PAUSED_SOURCE, "crex", f"cli: {TEXT}")
     async with aclosing(SqliteHealthLog(directory.ops_db)) as log:
-        row = replace(filled(HealthRow, TEXT), timestamp=NOW, health_status="healthy")
+        row = replace(filled(HealthRow, TEXT), timestamp=now, health_status="healthy")
         await log.write([replace(row, match_id=1, ref=f"crex_{SPORTS[0]}")])
 
 
