@@ -13,7 +13,6 @@ from longstop.api.match_documents import data_path
 from longstop.cli.output import plain
 from longstop.model.match import IN_PLAY
 from longstop.supervision.health_grade_and_recovery import OLD_SECONDS
-from longstop.text import printable
 from longstop_lab.client import site_of, sport_at
 from longstop_lab.deployment import Deployment
 from longstop_lab.report import DemoReport, SportReport
@@ -72,7 +71,7 @@ def table(entries: Sequence[dict[str, Any]], payloads: Mapping[str, Any], size: 
     for entry, score, status in zip(shown, scores, statuses, strict=True):
         rows.add_row(
             Text(str(entry["matchId"]), style="dim"),
-            plain(_shorten_title(printable(entry["title"]), room - last)),
+            plain(_shorten_title(entry["title"], room - last)),
             plain(score),
             plain(_last_event(payloads.get(entry["match_id"], {}))),
             Text(status, style=_STATUS_STYLES.get(entry["status"], "")),

@@ -21,8 +21,8 @@ class TextConsole(Console):
         super().__init__(markup=False, emoji=False, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        # Before the layout: an escape is wider than the character.
-        return super().render_str(printable_lines(text), **options)
+        # Before the layout: an escape is wider than the character. A string is one line; a `Text` may have several.
+        return super().render_str(printable(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         # Control segments move the cursor of a live table: they are ours.

@@ -25,7 +25,6 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import AlertUndelivered
 from longstop.telemetry.periodic_flush import PeriodicFlush
-from longstop.text import printable_json
 
 #: Queued alerts; beyond, the oldest is dropped.
 MAX_WAITING = 1_000
@@ -104,7 +103,7 @@ class _Message(Struct, frozen=True, kw_only=True):
     at: datetime
 
     def body(self, node: str) -> bytes:
-        encoded = msgspec.json.encode(
+        return msgspec.json.encode(
             {
                 "id": self.id,
                 "key": self.alert.key,
@@ -118,7 +117,6 @@ class _Message(Struct, frozen=True, kw_only=True):
                 "fields": self.alert.fields,
             }
         )
-        return printable_json(encoded.decode()).encode()
 
 
 def signature(secret: str, unix_seconds: int, body: bytes) -> str:
