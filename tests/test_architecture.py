@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 
 #: What everybody may import, and what imports nothing but each other.
 SEAMS = (
-    *("errors", "clock", "model", "model.*", "telemetry.events", "telemetry.events.*", "*.base"),
+    *("errors", "clock", "text", "model", "model.*", "telemetry.events", "telemetry.events.*", "*.base"),
     "fetching.browser.browser_policy_and_stats",
 )
 #: Decisions: they take values and the time, and give values.

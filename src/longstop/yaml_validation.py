@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from longstop.errors import SettingsError
+from longstop.text import printable
 
 #: Longer wrong values are shortened in messages.
 _QUOTED_CHARACTERS = 80
@@ -153,7 +154,7 @@ def is_group(field: FieldInfo) -> type[Group] | None:
 
 
 def _sentence(model: type[Group], details: ErrorDetails, names: Mapping[str, str], file: str) -> str:
-    path = "".join(filter(str.isprintable, ".".join(map(str, details["loc"]))))[:_QUOTED_CHARACTERS]
+    path = printable(".".join(map(str, details["loc"]))[:_QUOTED_CHARACTERS])
     name = names.get(path, f"{path} in {file}")
     group, field = _find(model, details["loc"])
     if details["type"] in ("extra_forbidden", "invalid_key"):

@@ -12,9 +12,9 @@ from time import monotonic
 from typing import Any
 
 from msgspec import Struct
-from rich.console import Console
 from rich.live import Live
 
+from longstop.cli.output import TextConsole
 from longstop.errors import UsageError
 from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
 from longstop_lab.client import Samples, list_matches, percentile, site_of
@@ -49,7 +49,7 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
     is_quiet: bool
 
 
-async def run_demo(options: DemoOptions, console: Console) -> DemoReport:
+async def run_demo(options: DemoOptions, console: TextConsole) -> DemoReport:
     """Run for the given time or until Ctrl-C, then freeze the simulator and check every event."""
     kinds = read_kinds(options.kinds) if options.kinds else None
     # The simulator refuses wrong options, too, but only after it was said to start.
@@ -115,7 +115,7 @@ def _opening(options: DemoOptions) -> str:
     return f"starting simulator, scraper and API with {matches}{twice} …"
 
 
-async def _watch(deployment: Deployment, samples: Samples, options: DemoOptions, console: Console) -> None:
+async def _watch(deployment: Deployment, samples: Samples, options: DemoOptions, console: TextConsole) -> None:
     """Sample and show the table until the time is over or Ctrl-C is pressed."""
     with suppress(TimeoutError, asyncio.CancelledError):
         async with asyncio.timeout(options.seconds):

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from longstop.api.match_documents import data_path
+from longstop.cli.output import plain
 from longstop.model.match import IN_PLAY
 from longstop.supervision.health_grade_and_recovery import OLD_SECONDS
 from longstop_lab.client import site_of, sport_at
@@ -70,9 +71,9 @@ def table(entries: Sequence[dict[str, Any]], payloads: Mapping[str, Any], size: 
     for entry, score, status in zip(shown, scores, statuses, strict=True):
         rows.add_row(
             Text(str(entry["matchId"]), style="dim"),
-            Text(_shorten_title(_printable(entry["title"]), room - last)),
-            Text(score),
-            Text(_printable(_last_event(payloads.get(entry["match_id"], {})))),
+            plain(_shorten_title(entry["title"], room - last)),
+            plain(score),
+            plain(_last_event(payloads.get(entry["match_id"], {}))),
             Text(status, style=_STATUS_STYLES.get(entry["status"], "")),
             _age(entry["data_age_seconds"]),
         )
@@ -88,7 +89,7 @@ def summary(report: DemoReport) -> RenderableType:
         f"API p95 {'not measured' if report.api_p95_ms is None else f'{report.api_p95_ms:g} ms'}",
         f"memory of supervisor, scraper, API and browsers: {report.rss_mb:g} MB (shared pages count for each process)",
     ]
-    return Group(_result(report), _by_sport(report.sports), *(Text(line) for line in (*notes, *report.details)))
+    return Group(_result(report), _by_sport(report.sports), *(plain(line) for line in (*notes, *report.details)))
 
 
 def _result(report: DemoReport) -> Text:
@@ -180,8 +181,3 @@ def _title(entries: Sequence[dict[str, Any]]) -> str:
     sites = {site_of(entry) for entry in entries}
     on_sites = f" on {len(sites)} sites" if len(sites) > 1 else ""
     return f"Longstop · {len(entries)} matches{on_sites}, {in_play} in play"
-
-
-def _printable(text: str) -> str:
-    """Return a site's text without characters that could move the cursor."""
-    return "".join(letter for letter in text if letter.isprintable())

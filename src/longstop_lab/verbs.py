@@ -11,12 +11,13 @@ from typing import Annotated, TypeVar
 
 import msgspec
 import typer
-from rich.console import Console
 
 from longstop.cli.options_and_data_access import Json
+from longstop.cli.output import TextConsole, say, say_json
 from longstop.clock import SystemClock
 from longstop.errors import UsageError
 from longstop.fetching.browser.browser_policy_and_stats import BrowserKind
+from longstop.text import printable
 
 T = TypeVar("T")
 
@@ -100,10 +101,10 @@ def demo(
         api_port=port,
         is_quiet=as_json,
     )
-    console = Console()
+    console = TextConsole()
     report = _run(run_demo(options, console))
     if as_json:
-        print(msgspec.json.encode(report).decode())
+        say_json(msgspec.json.encode(report).decode())
     raise typer.Exit(0 if report.is_good else 1)
 
 
@@ -117,19 +118,16 @@ def verify(
     """Replay recorded matches through simulator, scraper, store and API, and compare every ball."""
     from longstop_lab.verify import FileReport, verify_file
 
-    console = Console(highlight=False)
-
     def show(report: FileReport) -> None:
         if as_json:
-            print(msgspec.json.encode(report).decode(), flush=True)
+            say_json(msgspec.json.encode(report).decode())
             return
         verdict = "equal" if report.is_good else f"{report.wrong} wrong, {report.missing} missing, {report.extra} extra"
         kills = f", {report.kills} kills" if kill_every else ""
-        console.print(
-            f"{report.file}  {report.equal}/{report.deliveries} deliveries {verdict}{kills}, {report.seconds} s"
-        )
+        found = f"{report.equal}/{report.deliveries} deliveries {verdict}{kills}, {report.seconds} s"
+        say(printable(f"{report.file}  {found}"))
         if report.first_difference:
-            console.print(f"    {report.first_difference}")
+            say(f"    {printable(report.first_difference)}", hanging=4)
 
     async def run() -> list[FileReport]:
         reports = []
@@ -141,7 +139,7 @@ def verify(
     reports = _run(run())
     good = sum(report.is_good for report in reports)
     if not as_json:
-        console.print(f"{good} of {len(reports)} files are complete")
+        say(f"{good} of {len(reports)} files are complete")
     raise typer.Exit(0 if good == len(reports) else 1)
 
 
@@ -203,9 +201,9 @@ def simulate(
     )
 
     def print_addresses(simulator: RunningSimulator) -> None:
-        print(f"simulated crex on {simulator.base_url}", flush=True)
-        print(f"simulated espncricinfo on {simulator.espn_url}", flush=True)
-        print(f"simulated sofascore on {simulator.sofascore_url}", flush=True)
+        say(f"simulated crex on {simulator.base_url}")
+        say(f"simulated espncricinfo on {simulator.espn_url}")
+        say(f"simulated sofascore on {simulator.sofascore_url}")
 
     watch_parent(os.environ)
 

@@ -18,6 +18,7 @@ import psutil
 from msgspec import Struct
 
 from longstop.errors import UsageError
+from longstop.text import printable
 from longstop.yaml_validation import read_file
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 
@@ -183,7 +184,7 @@ async def verify_file(path: Path, *, kill_every: float | None) -> FileReport:
     async with deployed(_options(path, len(truth.balls), kill_every)) as deployment:
         kills = await _play(deployment, kill_every)
         served = await _served(deployment)
-    return compare(path.name, truth, served, kills=kills, seconds=monotonic() - began)
+    return compare(printable(path.name), truth, served, kills=kills, seconds=monotonic() - began)
 
 
 def replay_seconds(deliveries: int, kill_every: float | None) -> float:

@@ -147,7 +147,7 @@ def test_text_from_a_site_is_neither_markup_nor_control_characters(data: Path) -
 
     text = run(data)
 
-    assert "[bold][2Jforged" in text
+    assert r"[bold]\x1b[2J\r\nforged" in text
     assert "\x1b" not in text
 
 

@@ -332,7 +332,7 @@ def test_the_file_named_in_the_environment_is_read(tmp_path: Path) -> None:
         (b'data: "a\\0b"', "data in "),
         (b'data: "a\\uD800b"', "data in "),
         (b'scraper: {browser: {executable: "a\\0b"}}', "executable in "),
-        (b'"\\e[31m\\n": 1', "[31m in "),
+        (b'"\\e[31m\\n": 1', r"\x1b[31m\n in "),
         (b'api: {port: "\\e[31m"}', r"is '\x1b[31m': write"),
         (b"#" * 200_001, "(it is larger than 200,000 bytes)"),
     ],

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import timedelta
@@ -12,7 +11,6 @@ from typing import Annotated, Any
 import msgspec
 import typer
 from msgspec.structs import replace
-from rich.console import Console
 
 from longstop.api.health_documents import (
     StatusSnapshot,
@@ -24,11 +22,10 @@ from longstop.api.health_documents import (
 from longstop.cli.match_health_and_error_tables import (
     errors_table,
     health_log_table,
-    printable,
     recoveries_table,
-    wrapped,
 )
 from longstop.cli.options_and_data_access import Data, Json, ask, existing_data, find_match
+from longstop.cli.output import TextConsole, say, say_error, say_json
 from longstop.clock import SystemClock, to_iso
 from longstop.errors import LongstopError, StorageError, UsageError
 from longstop.model.episode import StoredError
@@ -45,6 +42,7 @@ from longstop.storage.sqlite.operations_tables import (
 )
 from longstop.supervision.health_grade_and_recovery import Grade
 from longstop.supervision.health_verdict import NEVER_RAN, HealthStatus, HealthVerdict, start_failure, with_reasons
+from longstop.text import printable
 
 #: The exit code of `health` when the data directory cannot be read.
 UNKNOWN = 3
@@ -71,7 +69,7 @@ def health(
         else:
             snapshot = ask(StatusReader(path), StatusReader.read)
     except LongstopError as error:
-        print(wrapped(f"longstop: health unknown: {error}", sys.stderr), file=sys.stderr)
+        say_error(error, "longstop: health unknown: ")
         raise typer.Exit(UNKNOWN) from None
     if wants_history:
         if match is not None and not rows:
@@ -80,10 +78,10 @@ def health(
         return
     verdict = snapshot.verdict
     if as_json:
-        print(msgspec.json.encode(status_document(snapshot, config={})).decode())
+        say_json(msgspec.json.encode(status_document(snapshot, config={})).decode())
     else:
         for line in (verdict.summary, *(f"  {each}" for each in (*verdict.reasons, *verdict.notes))):
-            print(wrapped(printable(line), sys.stdout, hanging=4))
+            say(printable(line), hanging=4)
     raise typer.Exit(exit_code(verdict))
 
 
@@ -107,16 +105,16 @@ def errors(
         is_possible = resolve < 2**63 and file.exists()  # SQLite has no larger ids
         if not (is_possible and ask(SqliteErrors(file), lambda store: store.resolve(resolve, now))):
             raise UsageError(f"there is no open error {resolve}: `longstop errors --open` lists all")
-        print(f"Error {resolve} is resolved.")
+        say(f"Error {resolve} is resolved.")
         return
     found = asyncio.run(_errors(path, match, is_open, limit))
     if as_json:
-        print(json.dumps([_error_entry(error) for error in found], ensure_ascii=False))
+        say_json(json.dumps([_error_entry(error) for error in found], ensure_ascii=False))
     elif found:
-        console = Console()
+        console = TextConsole()
         console.print(errors_table(found, console.width))
     else:
-        print("No matching errors are recorded." if match or is_open else "No errors are recorded.")
+        say("No matching errors are recorded." if match or is_open else "No errors are recorded.")
 
 
 def recoveries(
@@ -127,11 +125,11 @@ def recoveries(
     """List automatic recoveries, their triggers and outcomes."""
     found = ask(SqliteAudit(existing_data(data) / "ops.db"), lambda audit: audit.recent(limit))
     if as_json:
-        print(json.dumps([recovery_entry(each) for each in found], ensure_ascii=False))
+        say_json(json.dumps([recovery_entry(each) for each in found], ensure_ascii=False))
     elif found:
-        Console().print(recoveries_table(found))
+        TextConsole().print(recoveries_table(found))
     else:
-        print("No recoveries are recorded.")
+        say("No recoveries are recorded.")
 
 
 VERBS = (health, errors, recoveries)
@@ -192,12 +190,12 @@ def _history(data: Path, match: str | None, hours: float) -> list[HealthRow]:
 
 def _print_history(rows: Sequence[HealthRow], *, as_json: bool) -> None:
     if as_json:
-        print(msgspec.json.encode([health_log_entry(each) for each in rows]).decode())
+        say_json(msgspec.json.encode([health_log_entry(each) for each in rows]).decode())
     elif rows:
-        console = Console()
+        console = TextConsole()
         console.print(health_log_table(rows, console.width))
     else:
-        print("The health log has no rows for that time.")
+        say("The health log has no rows for that time.")
 
 
 async def _errors(data: Path, match: str | None, is_open: bool, limit: int) -> list[StoredError]:

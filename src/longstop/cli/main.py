@@ -3,6 +3,8 @@
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Annotated, Any
 
@@ -19,20 +21,35 @@ from longstop.cli import (
     processes,
     top,
 )
-from longstop.cli.match_health_and_error_tables import wrapped
-from longstop.errors import LongstopError
+from longstop.cli.output import say, say_error
+from longstop.errors import LongstopError, UsageError
 from longstop.supervision.exit_codes import Exit, exit_of
+from longstop.text import printable
+
+
+@contextmanager
+def _readable_messages() -> Iterator[None]:
+    """Rewrite Typer's messages: without pydantic's prefix, and with arguments that a terminal can show."""
+    try:
+        yield
+    except Exception as error:  # Typer has no public base class for its errors; they have a message, ours have none
+        if message := getattr(error, "message", ""):
+            error.message = printable(message.removeprefix("Value error, "))  # type: ignore[attr-defined]
+        raise
 
 
 class _Verbs(TyperGroup):
-    """Removes pydantic's prefix from messages about invalid options."""
+    def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:
+        for each in args:
+            # A shell passes any bytes on. SQLite, JSON and terminals know text only.
+            if any("\ud800" <= letter <= "\udfff" for letter in each):
+                raise UsageError(f"the argument {printable(each)} is not valid UTF-8: write it, or rename the file")
+        with _readable_messages():
+            return super().make_context(info_name, args, *more, **extra)
 
     def invoke(self, ctx: Any) -> Any:
-        try:
+        with _readable_messages():
             return super().invoke(ctx)
-        except typer.BadParameter as error:
-            error.message = error.message.removeprefix("Value error, ")
-            raise
 
 
 _ABOUT = "Scrapes live matches from sites without an API, keeps them fresh and complete, serves them with their age."
@@ -63,7 +80,7 @@ def command_line() -> typer.Typer:
 
 def _print_version(is_wanted: bool) -> None:
     if is_wanted:
-        print(f"longstop {__version__}")
+        say(f"longstop {__version__}")
         raise typer.Exit
 
 
@@ -79,19 +96,18 @@ def main() -> None:
     """Run a verb; print an error as one sentence and exit with its code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show must not end the verb
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="backslashreplace")
     try:
         command_line()()
     except LongstopError as error:
-        print(wrapped(f"longstop: {error}", sys.stderr), file=sys.stderr)
+        say_error(error)
         sys.exit(exit_of(error))
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             # The reader of our output has exited (`longstop events 1 | head`): not an error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return
-        text = f"longstop: {error.filename or 'the system'}: {error.strerror}"
-        print(wrapped(text, sys.stderr), file=sys.stderr)
+        say(printable(f"longstop: {error.filename or 'the system'}: {error.strerror}"), sys.stderr)
         sys.exit(Exit.STORAGE if error.filename else exit_of(error))
     except KeyboardInterrupt:
         sys.exit(130)

@@ -7,13 +7,13 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.text import Text
 
-from longstop.cli.match_health_and_error_tables import wrapped
 from longstop.cli.options_and_data_access import Data, Json, existing_data, settings_for
+from longstop.cli.output import TextConsole, say, say_json, wrapped
 from longstop.clock import SystemClock, to_iso
 from longstop.doctor.checks import Check, CheckStatus, has_no_site, is_ready
+from longstop.text import printable
 
 _STYLES = {CheckStatus.OK: "green", CheckStatus.MISSING: "yellow", CheckStatus.WRONG: "red", CheckStatus.SKIPPED: "dim"}
 
@@ -28,7 +28,7 @@ def backup(
 
     manifest = back_up(DataDirectory.open(existing_data(data)), folder, SystemClock())
     size = sum(kept.size for kept in manifest.files)
-    print(f"Saved {len(manifest.files)} files of {manifest.node} ({size / 1e6:.1f} MB) to {folder}.")
+    say(f"Saved {len(manifest.files)} files of {manifest.node} ({size / 1e6:.1f} MB) to {folder}.")
 
 
 def restore(
@@ -41,9 +41,9 @@ def restore(
 
     path = settings_for(data).data
     done = restore_backup(folder, path, SystemClock(), force=force)
-    print(f"Restored {path} to the state of {done.manifest.node} at {to_iso(done.manifest.created_at)}.")
+    say(f"Restored {path} to the state of {done.manifest.node} at {to_iso(done.manifest.created_at)}.")
     if done.aside is not None:
-        print(f"Its previous files are in {done.aside}.")
+        say(f"Its previous files are in {done.aside}.")
 
 
 def doctor(data: Data = None, as_json: Json = False) -> None:
@@ -53,10 +53,10 @@ def doctor(data: Data = None, as_json: Json = False) -> None:
     environ = dict(os.environ) if data is None else {**os.environ, "LONGSTOP_DATA": str(data)}
     checks = examine(environ)
     if as_json:
-        print(msgspec.json.encode({"ok": is_ready(checks), "checks": checks}).decode())
+        say_json(msgspec.json.encode({"ok": is_ready(checks), "checks": checks}).decode())
     else:
-        Console(soft_wrap=True).print(_list(checks))
-        print(wrapped(_summary(checks), sys.stdout))
+        TextConsole(soft_wrap=True).print(_list(checks))
+        say(_summary(checks))
     raise typer.Exit(0 if is_ready(checks) else 1)
 
 
@@ -68,10 +68,10 @@ def _list(checks: list[Check]) -> Text:
     width = max(len(check.name) for check in checks)
     lines, indent = Text(), 8 + width + 2
     for check in checks:
-        line = wrapped(f"{check.verdict.value:8}{check.name:{width}}  {check.found}", sys.stdout, indent)
+        line = wrapped(printable(f"{check.verdict.value:8}{check.name:{width}}  {check.found}"), sys.stdout, indent)
         lines.append(line[:8], style=_style(check)).append(f"{line[8:]}\n")
         if check.advice:
-            advice = wrapped(f"{'':{indent}}→ {check.advice}", sys.stdout, indent + 2)
+            advice = wrapped(printable(f"{'':{indent}}→ {check.advice}"), sys.stdout, indent + 2)
             lines.append(f"{advice}\n", style="bold")
     return lines
 

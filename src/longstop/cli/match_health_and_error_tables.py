@@ -1,16 +1,15 @@
-"""Tables and text for a terminal. They print nothing.
+"""Tables for a terminal. They print nothing.
 
 Names and reasons wrap, so that a narrow terminal cuts nothing. Below `WIDE` columns they share a cell with the id.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from shutil import get_terminal_size
-from textwrap import TextWrapper
-from typing import Any, TextIO
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
+from longstop.cli.output import plain
 from longstop.model.episode import StoredError
 from longstop.model.match import IN_PLAY, MatchStatus
 from longstop.model.polling_status import SyncState
@@ -27,26 +26,6 @@ OUTCOME_STYLES = {
     RecoveryOutcome.NOT_RECOVERED: "red",
 }
 _WRAPPED = frozenset({"match", "title", "of", "error", "trigger", "outcome"})
-
-
-def plain(text: str, style: str = "") -> Text:
-    """Return a cell that shows text from a site literally: no markup, no control characters."""
-    return Text(printable(text), style)
-
-
-def printable(text: str) -> str:
-    return "".join(letter for letter in text if letter.isprintable())
-
-
-def wrapped(text: str, file: TextIO, hanging: int = 2) -> str:
-    """Return printable text; on a terminal its lines wrap at words, with a hanging indent."""
-    lines = [printable(line) for line in text.splitlines()]
-    if not file.isatty():
-        return "\n".join(lines)
-    wrapper = TextWrapper(
-        get_terminal_size().columns, subsequent_indent=" " * hanging, break_long_words=False, break_on_hyphens=False
-    )
-    return "\n".join(wrapper.fill(line) for line in lines)
 
 
 def number(value: float | None, missing: str = "-") -> str:

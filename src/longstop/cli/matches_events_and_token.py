@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from longstop.api.match_documents import event_entry, match_entry
-from longstop.cli.match_health_and_error_tables import matches_table, plain
+from longstop.cli.match_health_and_error_tables import matches_table
 from longstop.cli.options_and_data_access import Data, Json, Match, existing_data, existing_directory, find_match
+from longstop.cli.output import TextConsole, plain, say, say_json
 from longstop.clock import Moment, SystemClock
 from longstop.model.event import StoredEvent
 from longstop.sports.registry import sport_named
@@ -31,16 +30,16 @@ def token(
     """Print a token for the API."""
     from longstop.api.tokens import make_token
 
-    print(make_token(existing_directory(data), subject, is_admin=is_admin))
+    say(make_token(existing_directory(data), subject, is_admin=is_admin))
 
 
 def matches(data: Data = None, as_json: Json = False) -> None:
     """List the matches with the age of their data."""
     entries, paused = asyncio.run(_entries(existing_data(data)))
     if as_json:
-        print(json.dumps(entries, ensure_ascii=False))
+        say_json(json.dumps(entries, ensure_ascii=False))
         return
-    console = Console()
+    console = TextConsole()
     console.print(matches_table(entries, paused, console.width))
 
 
@@ -76,14 +75,14 @@ async def _print_events(data: Path, match_id: str, *, as_json: bool) -> None:
         stored = _all_events(reader, match.match_id)
         if as_json:
             async for each in stored:
-                print(json.dumps(event_entry(each, match), ensure_ascii=False))
+                say_json(json.dumps(event_entry(each, match), ensure_ascii=False))
             return
         table = Table("seq", "key", "rev", "op", "what")
         describe = sport_named(match.sport).describe
         async for each in stored:
             event = each.event
-            table.add_row(str(each.seq), str(event.key), str(event.rev), event.op.value, Text(describe(event)))
-    console = Console()
+            table.add_row(str(each.seq), str(event.key), str(event.rev), event.op.value, plain(describe(event)))
+    console = TextConsole()
     # Not the title of the table: that would wrap at the width of a narrow table.
     console.print(plain(f"{match.title} ({match.ref})"))
     console.print(table)

@@ -15,8 +15,8 @@ from typing import Annotated
 
 import typer
 
-from longstop.cli.match_health_and_error_tables import wrapped
 from longstop.cli.options_and_data_access import Data, Match, ask, existing_data, find_match
+from longstop.cli.output import say
 from longstop.clock import Clock, Moment, SystemClock
 from longstop.doctor.holders import lock_holder
 from longstop.errors import StorageError, UsageError
@@ -33,6 +33,7 @@ from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
 from longstop.storage.sqlite.operations_tables import SqliteCommands
 from longstop.supervision.health_verdict import live_beats
+from longstop.text import printable
 
 POLL_EVERY_SECONDS = 0.1
 #: When no scraper has taken a command for this long, print what the verb waits for.
@@ -96,11 +97,11 @@ def _send(data: Path, kind: CommandKind, argument: str) -> None:
     """Send a command, print its reply, and exit with the code of its state."""
     directory = DataDirectory.open(data)
     if not _is_scraper_running(directory):
-        text = (
+        say(
             f"longstop: no scraper is running on {directory.path}: start one with `longstop up`, or keep"
-            " `longstop demo` running, then try again"
+            " `longstop demo` running, then try again",
+            sys.stderr,
         )
-        print(wrapped(text, sys.stderr), file=sys.stderr)
         raise typer.Exit(EXIT_CODES[CommandState.EXPIRED])
     clock = SystemClock()
 
@@ -110,8 +111,7 @@ def _send(data: Path, kind: CommandKind, argument: str) -> None:
     reply = ask(SqliteCommands(directory.ops_db, clock), reply_of)
     if reply.refusal is Refusal.NOT_KNOWN:
         raise UsageError(reply.answer)
-    file = sys.stdout if reply.state is CommandState.DONE else sys.stderr
-    print(wrapped(reply.answer, file), file=file)
+    say(printable(reply.answer), sys.stdout if reply.state is CommandState.DONE else sys.stderr)
     raise typer.Exit(EXIT_CODES[reply.state])
 
 
@@ -152,7 +152,7 @@ async def wait_for_reply(
             answer = f"The outcome of this command is unknown{why}: check `longstop top` before sending it again."
             return Reply(state=CommandState.FAILED, answer=answer)
         if command.state is CommandState.PENDING and waited > SILENT_SECONDS and not is_reported:
-            print("waiting for a scraper to take this command …", file=sys.stderr)
+            say("waiting for a scraper to take this command …", sys.stderr)
             is_reported = True
         await sleep(POLL_EVERY_SECONDS)
         try:

@@ -8,6 +8,7 @@ import msgspec
 import typer
 
 from longstop.cli.options_and_data_access import settings_for
+from longstop.cli.output import say_json
 from longstop.errors import LongstopError, UsageError
 from longstop.model.source_queries_and_answers import LIST, LIVE, Listing, Query
 from longstop.sources.base import Source
@@ -49,7 +50,7 @@ def parse(
         shown.encode()  # a lone surrogate cannot be printed
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(f"{wrong}: {error}") from error
-    print(shown)
+    say_json(shown)
 
 
 VERBS = (parse,)

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from longstop.cli.match_health_and_error_tables import wrapped
 from longstop.cli.options_and_data_access import Data, existing_directory, settings_for
+from longstop.cli.output import say, say_error
 from longstop.errors import LongstopError
 from longstop.exhaustion import exhausted_resource
 from longstop.supervision.exit_codes import exit_of
@@ -26,7 +26,7 @@ def _exit_with_code() -> Iterator[None]:
     except (LongstopError, OSError, MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and exhausted_resource(error) is None:
             raise
-        print(wrapped(f"longstop: {error or type(error).__name__}", sys.stderr), file=sys.stderr)
+        say_error(error)
         raise typer.Exit(exit_of(error)) from None
 
 
@@ -61,7 +61,7 @@ def api(
         host = f"[{settings.api.host}]" if ":" in settings.api.host else settings.api.host
 
         def print_address(chosen: int) -> None:
-            print(f"API on http://{host}:{chosen}", file=sys.stderr, flush=True)
+            say(f"API on http://{host}:{chosen}", sys.stderr)
 
         asyncio.run(run_api(settings, on_ready=print_address))
 

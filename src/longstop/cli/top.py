@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -27,10 +27,10 @@ from longstop.cli.match_health_and_error_tables import (
     WIDE,
     number,
     outcome_text,
-    plain,
     shown_sync,
 )
 from longstop.cli.options_and_data_access import Data, existing_data
+from longstop.cli.output import TextConsole, plain
 from longstop.clock import Moment
 from longstop.errors import StorageError
 from longstop.model.match import IN_PLAY, MatchStatus, Phase
@@ -77,7 +77,7 @@ VERBS = (top,)
 
 
 async def _top(data: Path, *, once: bool) -> None:
-    console = Console()
+    console = TextConsole()
     async with aclosing(StatusReader(data)) as reader:
         if once or not (sys.stdin.isatty() and console.is_terminal):
             console.print(screen(await reader.read(), console.width, height=10_000))
@@ -85,7 +85,7 @@ async def _top(data: Path, *, once: bool) -> None:
             await _show(reader, console)
 
 
-async def _show(reader: StatusReader, console: Console) -> None:
+async def _show(reader: StatusReader, console: TextConsole) -> None:
     with _keys() as keyboard, Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
         while True:
             live.update(await _current(reader, console), refresh=True)
@@ -93,11 +93,11 @@ async def _show(reader: StatusReader, console: Console) -> None:
                 return
 
 
-async def _current(reader: StatusReader, console: Console) -> RenderableType:
+async def _current(reader: StatusReader, console: TextConsole) -> RenderableType:
     try:
         return screen(await reader.read(), console.width, console.height)
     except StorageError as error:  # often temporary: the next refresh may succeed
-        return Text(f"longstop: {error}", "bold red")
+        return plain(f"longstop: {error}", "bold red")
 
 
 def _is_ended(keyboard: int, until: float) -> bool:
@@ -137,7 +137,7 @@ def screen(snapshot: StatusSnapshot, width: int, height: int) -> RenderableType:
 
 
 def _lines(block: RenderableType, width: int) -> int:
-    return len(Console(width=width, file=StringIO()).render_lines(block, pad=False))
+    return len(TextConsole(width=width, file=StringIO()).render_lines(block, pad=False))
 
 
 def _heading(snapshot: StatusSnapshot) -> Table:

@@ -125,8 +125,7 @@ def start_problem(path: Path | None, environ: Mapping[str, str]) -> str:
 def _last_error(errors: bytes, status: int) -> str:
     lines = errors.decode(errors="replace").strip().splitlines()
     fatal = [line for line in lines if "FATAL" in line or "error while loading" in line]
-    shown = "".join(letter for letter in (fatal or lines or [""])[-1] if letter.isprintable())
-    return shown[:200] or f"it exits with {status}"
+    return (fatal or lines or [""])[-1][:200] or f"it exits with {status}"
 
 
 def open_files_limit() -> int:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from longstop.telemetry.events import Severity, Telemetry, clean, matches, processes, sources
+from longstop.text import change_texts, printable
 
 MAX_TEXT_CHARACTERS = 1_000
 #: Traces contain paths and values: they stay in the log.
@@ -174,13 +175,18 @@ def _alert(event: Telemetry, subject: str, title: str, text: str, *, ends: type[
     """Return the alert for an event, or for the end of the condition that another event began."""
     fields = event.fields(MAX_TEXT_CHARACTERS)
     return Alert(
-        key=f"{(ends or type(event)).name} {subject}".strip(),
+        key=_shown(f"{(ends or type(event)).name} {subject}".strip()),
         severity=event.severity,
-        title=clean(title, MAX_TEXT_CHARACTERS),
-        text=clean(text, MAX_TEXT_CHARACTERS),
-        fields={name: value for name, value in fields.items() if name not in _LOG_ONLY},
+        title=_shown(title),
+        text=_shown(text),
+        fields={name: change_texts(value, _shown) for name, value in fields.items() if name not in _LOG_ONLY},
         is_resolved=ends is not None,
     )
+
+
+def _shown(text: str) -> str:
+    """Return a text for a chat or a phone, which acts on control characters as a terminal does."""
+    return printable(clean(text, MAX_TEXT_CHARACTERS))
 
 
 class _Condition(Struct):

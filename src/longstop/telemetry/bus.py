@@ -9,6 +9,7 @@ from longstop.resilience.breaker import BreakerState, Transition
 from longstop.telemetry.events import Telemetry
 from longstop.telemetry.events.processes import PollPostponed, TaskFailed
 from longstop.telemetry.events.sources import CircuitClosed, CircuitHalfOpened, CircuitOpened
+from longstop.text import printable
 
 
 class Sink(Protocol):
@@ -34,7 +35,7 @@ class Bus:
     def _report(self, sink: Sink, error: Exception) -> None:
         if id(sink) not in self._reported:
             self._reported.add(id(sink))
-            print(f"telemetry sink {type(sink).__name__} failed: {error!r}", file=sys.stderr)
+            print(printable(f"telemetry sink {type(sink).__name__} failed: {error!r}"), file=sys.stderr)
 
 
 def failure_of(error: Exception, task: str) -> PollPostponed | TaskFailed:

@@ -23,6 +23,7 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.episodes import MAX_PENDING, Episodes
 from longstop.telemetry.events import Severity, Telemetry, matches, processes
 from longstop.telemetry.periodic_flush import PeriodicFlush
+from longstop.text import printable_json
 
 #: How long records wait to be written together.
 FLUSH_EVERY_SECONDS = 1.0
@@ -212,4 +213,5 @@ def prune(folder: Path, keep: int) -> None:
 def _line(entry: _Entry) -> bytes:
     event = entry.event
     head = {"timestamp": to_iso(entry.at), "event": event.name, "severity": event.severity.value}
-    return msgspec.json.encode(head | event.fields(MAX_FIELD_CHARACTERS)) + b"\n"
+    encoded = msgspec.json.encode(head | event.fields(MAX_FIELD_CHARACTERS)).decode()
+    return printable_json(encoded).encode() + b"\n"

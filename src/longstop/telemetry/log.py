@@ -7,6 +7,7 @@ import msgspec
 
 from longstop.clock import Clock, to_iso
 from longstop.telemetry.events import Severity, Telemetry
+from longstop.text import printable_json
 
 #: Longer fields are cut: one event must not fill a disk.
 MAX_FIELD_CHARACTERS = 8192
@@ -35,5 +36,5 @@ class LogSink:
             "event": event.name,
         }
         # One call for each line: lines of several threads must not mix.
-        self._stream.write(msgspec.json.encode(line).decode() + "\n")
+        self._stream.write(printable_json(msgspec.json.encode(line).decode()) + "\n")
         self._stream.flush()

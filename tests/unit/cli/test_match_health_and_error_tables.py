@@ -14,8 +14,8 @@ from longstop.cli.match_health_and_error_tables import (
     health_log_table,
     matches_table,
     recoveries_table,
-    wrapped,
 )
+from longstop.cli.output import wrapped
 from longstop.doctor.checks import Check, CheckStatus
 from longstop.model.episode import Episode, ErrorType, StoredError
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
@@ -49,8 +49,8 @@ class Terminal(StringIO):
 
 
 @pytest.mark.parametrize("file", [StringIO(), Terminal()])
-def test_control_characters_of_a_message_do_not_reach_the_terminal(file: StringIO) -> None:
-    assert wrapped("source \x1b[31mred\x07 of\nsources.yaml", file) == "source [31mred of\nsources.yaml"
+def test_control_characters_of_a_message_reach_the_terminal_as_escapes(file: StringIO) -> None:
+    assert wrapped("source \x1b[31mred\x07 of\nsources.yaml", file) == "source \\x1b[31mred\\x07 of\nsources.yaml"
 
 
 def test_text_wraps_at_words_with_a_hanging_indent_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:

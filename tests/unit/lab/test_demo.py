@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
-from rich.console import Console
 
+from longstop.cli.output import TextConsole
 from longstop.errors import UsageError
 from longstop_lab.client import JsonResponse, Samples
 from longstop_lab.demo import DemoOptions, _watch, remove_faults, run_demo, without_echoed_control_keys
@@ -44,7 +44,7 @@ async def test_wrong_options_are_refused_before_anything_is_said_to_start(wrong:
     said = StringIO()
 
     with pytest.raises(UsageError, match=reason):
-        await run_demo(replace(OPTIONS, **wrong), Console(file=said))
+        await run_demo(replace(OPTIONS, **wrong), TextConsole(file=said))
 
     assert said.getvalue() == ""
 
@@ -57,7 +57,7 @@ async def test_the_table_in_a_pipe_ends_with_a_newline(monkeypatch: pytest.Monke
     monkeypatch.setattr("longstop_lab.demo.without_echoed_control_keys", nullcontext)
     said, deployment = StringIO(), SimpleNamespace(rss_bytes=lambda: 0)
 
-    await _watch(cast(Deployment, deployment), Samples(), replace(OPTIONS, seconds=0.05), Console(file=said))
+    await _watch(cast(Deployment, deployment), Samples(), replace(OPTIONS, seconds=0.05), TextConsole(file=said))
 
     assert said.getvalue().endswith("╯\n")
 
@@ -79,7 +79,7 @@ async def test_an_interrupted_check_is_not_taken_for_a_good_one(
     said = StringIO()
 
     with pytest.raises(interruption):
-        await run_demo(OPTIONS, Console(file=said))
+        await run_demo(OPTIONS, TextConsole(file=said))
 
     assert said.getvalue().endswith("stopped before the check was done: no event was checked\n")
 
@@ -122,7 +122,7 @@ async def test_faults_are_removed_before_the_last_sync_and_that_is_said(monkeypa
         monkeypatch.setattr(f"longstop_lab.demo.{name}", str)
     said = StringIO()
 
-    await run_demo(OPTIONS, Console(file=said))
+    await run_demo(OPTIONS, TextConsole(file=said))
 
     removed, frozen, result = said.getvalue().splitlines()[-3:]
     assert removed == "removed 1 fault from the simulator: faults could hide events from the last sync"

@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from longstop.text import change_texts
+
 
 class Severity(StrEnum):
     DEBUG = "DEBUG"
@@ -25,8 +27,7 @@ class Telemetry(Struct, frozen=True, kw_only=True):
     def fields(self, max_characters: int) -> dict[str, Any]:
         """Return the fields by name, with text that is cut and cleaned."""
         return {
-            name: clean(value, max_characters) if isinstance(value, str) else value
-            for name, value in asdict(self).items()
+            name: change_texts(value, lambda text: clean(text, max_characters)) for name, value in asdict(self).items()
         }
 
 
