@@ -1,0 +1,139 @@
+"""What an honest client and an operator measure during `hostile`: probes, ages, memory, logs."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import psutil
+from msgspec import Struct
+
+from longstop.errors import UsageError
+from longstop.model.match import IN_PLAY
+from longstop_lab.client import Client, list_matches
+from longstop_lab.deployment import Deployment
+
+MEGABYTE = 1_000_000
+TRACEBACK = b"Traceback (most recent call last)"
+PROBE_EVERY, PROBE_TIMEOUT = 0.05, 1.0
+SAMPLE_EVERY, SAMPLE_TIMEOUT = 0.25, 2.0
+WEIGH_EVERY = 0.5
+
+
+class HealthySite(Struct, frozen=True, kw_only=True):
+    """The API as far as it is about the healthy site."""
+
+    api: Client
+    sites: tuple[str, ...]
+
+
+class LiveProbe:
+    """Asks `/live` over a new connection each time, as a monitor does, without waiting for the last answer."""
+
+    def __init__(self, port: int) -> None:
+        #: Whether a damaged store is expected.
+        self.is_store_damaged = False
+        #: Probes by whether the store was damaged, and those without an answer in time.
+        self.sent: Counter[bool] = Counter()
+        self.failed: Counter[bool] = Counter()
+        self._port = port
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as probes:
+            while True:
+                probes.create_task(self._probe())
+                await asyncio.sleep(PROBE_EVERY)
+
+    async def _probe(self) -> None:
+        was_damaged = self.is_store_damaged
+        is_answered = await _is_alive(self._port)
+        # A probe that overlaps with a damaged store belongs to it.
+        key = was_damaged or self.is_store_damaged
+        self.sent[key] += 1
+        self.failed[key] += not is_answered
+
+
+async def _is_alive(port: int) -> bool:
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(PROBE_TIMEOUT):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                writer.write(b"GET /live HTTP/1.1\r\nHost: longstop\r\nConnection: close\r\n\r\n")
+                return (await reader.readline()).startswith(b"HTTP/1.1 200")
+            finally:
+                writer.close()
+    return False
+
+
+class AgeSampler:
+    """Samples the age of every match of the healthy site that is in play and not paused by the operator."""
+
+    def __init__(self, site: HealthySite, probe: LiveProbe, paused: str) -> None:
+        #: Ages by whether the store was damaged.
+        self.ages: dict[bool, list[float]] = {False: [], True: []}
+        self._site = site
+        self._probe = probe
+        self._paused = paused
+        #: When each match was last polled, on the monotonic clock.
+        self._polled: dict[str, float] = {}
+
+    async def run(self) -> None:
+        while True:
+            was_damaged = self._probe.is_store_damaged
+            with suppress(UsageError, TimeoutError):
+                async with asyncio.timeout(SAMPLE_TIMEOUT):
+                    self._take(await list_matches(self._site))
+            now = monotonic()
+            # Without an answer, what a client has read last grows older.
+            self.ages[was_damaged or self._probe.is_store_damaged] += [now - at for at in self._polled.values()]
+            await asyncio.sleep(SAMPLE_EVERY)
+
+    def _take(self, entries: Sequence[dict[str, Any]]) -> None:
+        now = monotonic()
+        self._polled = {
+            entry["match_id"]: now - entry["data_age_seconds"]
+            for entry in entries
+            if entry["status"] in IN_PLAY
+            and entry["data_age_seconds"] is not None
+            and entry["match_id"] != self._paused
+        }
+
+
+class MemoryMeter:
+    """Notes the greatest memory of each process of the deployment."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self.peaks: dict[str, int] = {}
+        self._deployment = deployment
+
+    async def run(self) -> None:
+        while True:
+            for role, pid in self._pids():
+                with suppress(psutil.Error):
+                    self.peaks[role] = max(self.peaks.get(role, 0), psutil.Process(pid).memory_info().rss)
+            await asyncio.sleep(WEIGH_EVERY)
+
+    def figures(self) -> dict[str, float]:
+        return {role: round(peak / MEGABYTE, 1) for role, peak in sorted(self.peaks.items())}
+
+    def _pids(self) -> list[tuple[str, int]]:
+        children = [(role, self._deployment.process(role)) for role in ("scraper", "api")]
+        return [("up", self._deployment.up_pid), *((role, child.pid) for role, child in children if child is not None)]
+
+
+def logs(deployment: Deployment) -> list[Path]:
+    """Return the outputs of all supervisors that ran, the newest last."""
+    return sorted(deployment.log.parent.glob("longstop*.log"), key=lambda path: path.stat().st_mtime_ns)
+
+
+def count_in(path: Path, what: bytes) -> int:
+    """Return how often a text occurs in a file that may be large."""
+    count, end = 0, b""
+    with path.open("rb") as file:
+        while chunk := file.read(MEGABYTE):
+            count += (end + chunk).count(what)
+            end = (end + chunk)[-len(what) + 1 :]
+    return count
