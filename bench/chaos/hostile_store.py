@@ -57,14 +57,11 @@ class Outcome(Struct, frozen=True, kw_only=True):
     @property
     def is_right(self) -> bool:
         """Return whether it is what the damage demands."""
-        match self.ending:
-            case Ending.REFUSED:
-                return self.exit_code == Exit.STORAGE and self.names_file and self.names_command
-            case Ending.NOTICED:
-                return self.damage not in REBUILT
-            case Ending.WENT_ON:
-                return self.damage in REBUILT
-        return False
+        if self.damage in REBUILT:
+            return self.ending is Ending.WENT_ON
+        if self.ending is Ending.REFUSED:
+            return self.exit_code == Exit.STORAGE and self.names_file and self.names_command
+        return self.ending is Ending.NOTICED
 
 
 class CommandOutput(Struct, frozen=True, kw_only=True):
