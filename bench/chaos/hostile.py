@@ -37,7 +37,7 @@ from bench.chaos.hostile_watch import (
 from bench.chaos.service_manager import serviced
 from bench.reporting import Report, rounded, say
 from longstop.clock import SystemClock
-from longstop.errors import UsageError
+from longstop.errors import LongstopError, UsageError
 from longstop.model.match import IN_PLAY
 from longstop_lab.client import list_matches, percentile
 from longstop_lab.deployment import Deployment, deployed, survivors
@@ -238,7 +238,7 @@ async def _final_check(deployment: Deployment, version_log: VersionLog) -> tuple
     healthy.sites = (HEALTHY,)
     try:
         await final_sync(healthy, timeout=SYNC_TIMEOUT)
-    except UsageError as error:
+    except LongstopError as error:
         unsynced.append(str(error))
     return (await compare_by_sport(healthy, version_log=version_log))["cricket"], unsynced
 

@@ -29,6 +29,8 @@ from longstop_lab.version_log import VersionLog
 OUTCOME_WITHIN = 20.0
 RECOVER_WITHIN = 30.0
 COMMAND_TIMEOUT = 60.0
+#: A start that went on without what it needs has this long to show what it does, such as polling a paused match.
+SILENT_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 
 
@@ -109,7 +111,9 @@ class StoreOperator:
         say(f"{kind}: {outcome.ending}{'' if outcome.is_right else ', which is wrong'}")
         # These read the damaged files, too.
         await asyncio.gather(self.command("health"), self.command("matches"))
-        if outcome.ending is not Ending.WENT_ON or kind in WHILE_RUNNING - REBUILT:
+        if outcome.ending is Ending.WENT_ON and kind not in REBUILT:
+            await asyncio.sleep(SILENT_SECONDS)
+        if outcome.ending is not Ending.WENT_ON or kind not in REBUILT:
             since = await self._restart(None if kind in REBUILT and outcome.ending is not Ending.REFUSED else backup)
         await self._recover(backup, since)
 
