@@ -1,4 +1,4 @@
-"""Damage to the files of a store, done to a data directory as a broken disk or a careless hand would."""
+"""Damage to the files of a store, done to a data directory as a broken disk or a mistake does it."""
 
 import sqlite3
 from contextlib import closing
