@@ -57,6 +57,16 @@ class Outcome(Struct, frozen=True, kw_only=True):
     names_command: bool = False
 
     @property
+    def sentence(self) -> str:
+        if self.ending is not Ending.REFUSED:
+            return f"{self.damage}: {self.ending}{'' if self.is_right else ', which is wrong'}"
+        unnamed = [
+            what for what, is_named in (("file", self.names_file), ("command", self.names_command)) if not is_named
+        ]
+        missing = f", without naming {' or '.join(unnamed)}" if unnamed else ""
+        return f"{self.damage}: refused with {self.exit_code}{missing}{'' if self.is_right else ', which is wrong'}"
+
+    @property
     def is_right(self) -> bool:
         """Return whether it is what the damage demands."""
         if self.damage in REBUILT:
@@ -108,7 +118,7 @@ class StoreOperator:
             await self._service.start_up()
         outcome = await self._outcome(kind, since)
         self.outcomes.append(outcome)
-        say(f"{kind}: {outcome.ending}{'' if outcome.is_right else ', which is wrong'}")
+        say(outcome.sentence)
         # These read the damaged files, too.
         await asyncio.gather(self.command("health"), self.command("matches"))
         if outcome.ending is Ending.WENT_ON and kind not in REBUILT:

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -21,6 +21,8 @@ TRACEBACK = b"Traceback (most recent call last)"
 PROBE_EVERY, PROBE_TIMEOUT = 0.05, 1.0
 SAMPLE_EVERY, SAMPLE_TIMEOUT = 0.25, 2.0
 WEIGH_EVERY = 0.5
+#: Limits of a process, of an age, and of the log of one phase.
+HEAVY_MB, OLD_SECONDS, LOUD_MB = 600.0, 10.0, 1.0
 
 
 class HealthySite(Struct, frozen=True, kw_only=True):
@@ -103,17 +105,20 @@ class AgeSampler:
 
 
 class MemoryMeter:
-    """Notes the greatest memory of each process of the deployment."""
+    """Notes the greatest memory of each process of the deployment, in all and since the last phase began."""
 
     def __init__(self, deployment: Deployment) -> None:
         self.peaks: dict[str, int] = {}
+        self.recent: dict[str, int] = {}
         self._deployment = deployment
 
     async def run(self) -> None:
         while True:
             for role, pid in self._pids():
                 with suppress(psutil.Error):
-                    self.peaks[role] = max(self.peaks.get(role, 0), psutil.Process(pid).memory_info().rss)
+                    rss = psutil.Process(pid).memory_info().rss
+                    for peaks in (self.peaks, self.recent):
+                        peaks[role] = max(peaks.get(role, 0), rss)
             await asyncio.sleep(WEIGH_EVERY)
 
     def figures(self) -> dict[str, float]:
@@ -122,6 +127,39 @@ class MemoryMeter:
     def _pids(self) -> list[tuple[str, int]]:
         children = [(role, self._deployment.process(role)) for role in ("scraper", "api")]
         return [("up", self._deployment.up_pid), *((role, child.pid) for role, child in children if child is not None)]
+
+
+class Watch:
+    """All that is measured, and what of it was beyond a limit in one phase."""
+
+    def __init__(self, deployment: Deployment, site: HealthySite, port: int, paused: str) -> None:
+        self.probe = LiveProbe(port)
+        self.sampler = AgeSampler(site, self.probe, paused)
+        self.meter = MemoryMeter(deployment)
+        self._deployment = deployment
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for part in (self.probe, self.sampler, self.meter):
+                tasks.create_task(part.run())
+
+    @asynccontextmanager
+    async def phase(self, names: Sequence[str], found: list[str]) -> AsyncIterator[None]:
+        """Append a sentence for each limit that does not hold while the block runs."""
+        failed, ages, log = self.probe.failed[False], len(self.sampler.ages[False]), self._log_bytes()
+        self.meter.recent.clear()
+        yield
+        failed, oldest = self.probe.failed[False] - failed, max(self.sampler.ages[False][ages:], default=0.0)
+        written = (self._log_bytes() - log) / MEGABYTE
+        heavy = {role: rss / MEGABYTE for role, rss in self.meter.recent.items() if rss > HEAVY_MB * MEGABYTE}
+        where = " and ".join(names)
+        found += [f"{where}: {failed} probes of /live without an answer"] if failed else []
+        found += [f"{where}: a match was {oldest:.1f} s old"] if oldest >= OLD_SECONDS else []
+        found += [f"{where}: the {role} took {size:.0f} MB" for role, size in heavy.items()]
+        found += [f"{where}: {written:.1f} MB of log"] if written > LOUD_MB else []
+
+    def _log_bytes(self) -> int:
+        return sum(path.stat().st_size for path in logs(self._deployment))
 
 
 def logs(deployment: Deployment) -> list[Path]:
