@@ -59,6 +59,7 @@ FASTEST = 10.0
 DESCRIPTORS = 256
 #: A poll that was under way when the operator paused its match may end after that.
 POLL_SECONDS = 3.0
+RESTART_WITHIN = 60.0
 _SETTINGS = {"BREAK_INTERVAL_SECONDS": "2.5", "DISCOVERY_INTERVAL_SECONDS": "2.5"}
 
 LIVE_SHARE = 0.999
@@ -240,6 +241,10 @@ async def _final_check(deployment: Deployment, version_log: VersionLog) -> tuple
     """Check the healthy site alone: what the hostile one has shown is no truth."""
     healthy, unsynced = copy(deployment), list[str]()
     healthy.sites = (HEALTHY,)
+    # An API that an attack has killed restarts first.
+    started = monotonic()
+    while not await deployment.api.responds("/ready") and monotonic() - started < RESTART_WITHIN:
+        await asyncio.sleep(POLL_SECONDS)
     try:
         await final_sync(healthy, timeout=SYNC_TIMEOUT)
     except LongstopError as error:

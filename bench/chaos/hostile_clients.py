@@ -70,7 +70,7 @@ class Attacker:
             Attack.HEADERS: (self._headers, 20),
             Attack.IDLE: (self._idle, _IDLE_SOCKETS),
             Attack.DRIP: (self._drip, 100),
-            Attack.READS: (self._reads, 8),
+            Attack.READS: (self._reads, 24),
             Attack.CHURN: (self._churn, 30),
             Attack.GARBAGE: (self._garbage, 20),
             Attack.BODIES: (self._bodies, 20),

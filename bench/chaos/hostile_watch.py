@@ -19,7 +19,7 @@ from longstop_lab.deployment import Deployment
 MEGABYTE = 1_000_000
 TRACEBACK = b"Traceback (most recent call last)"
 PROBE_EVERY, PROBE_TIMEOUT = 0.05, 1.0
-SAMPLE_EVERY, SAMPLE_TIMEOUT = 0.25, 2.0
+SAMPLE_EVERY = 0.25
 WEIGH_EVERY = 0.5
 #: Limits of a process, of an age, and of the log of one phase.
 HEAVY_MB, OLD_SECONDS, LOUD_MB = 600.0, 10.0, 1.0
@@ -83,14 +83,21 @@ class AgeSampler:
         self._polled: dict[str, float] = {}
 
     async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._read())
+            tasks.create_task(self._sample())
+
+    async def _read(self) -> None:
         while True:
-            was_damaged = self._probe.is_store_damaged
-            with suppress(UsageError, TimeoutError):
-                async with asyncio.timeout(SAMPLE_TIMEOUT):
-                    self._take(await list_matches(self._site))
-            now = monotonic()
-            # Without an answer, what a client has read last grows older.
-            self.ages[was_damaged or self._probe.is_store_damaged] += [now - at for at in self._polled.values()]
+            with suppress(UsageError):
+                self._take(await list_matches(self._site))
+            await asyncio.sleep(SAMPLE_EVERY)
+
+    async def _sample(self) -> None:
+        """Sample at a steady pace: while the API does not answer, what a client has read last grows older."""
+        while True:
+            now, is_damaged = monotonic(), self._probe.is_store_damaged
+            self.ages[is_damaged] += [now - at for at in self._polled.values()]
             await asyncio.sleep(SAMPLE_EVERY)
 
     def _take(self, entries: Sequence[dict[str, Any]]) -> None:
