@@ -243,7 +243,9 @@ async def _final_check(deployment: Deployment, version_log: VersionLog) -> tuple
     healthy.sites = (HEALTHY,)
     # An API that an attack has killed restarts first.
     started = monotonic()
-    while not await deployment.api.responds("/ready") and monotonic() - started < RESTART_WITHIN:
+    while monotonic() - started < RESTART_WITHIN:
+        if await deployment.api.responds("/ready"):
+            break
         await asyncio.sleep(POLL_SECONDS)
     try:
         await final_sync(healthy, timeout=SYNC_TIMEOUT)
