@@ -1,8 +1,9 @@
 """`hostile`: hostile clients, a hostile site beside a healthy one, and damaged files; the healthy site notices nothing.
 
-A round contains every attack, every fault of the site and every damage, in random order; rounds follow each other until
-the time is over. One match of the healthy site is paused by the operator before the first phase, and until the end no
-request about it may reach the site, whatever is damaged or restored.
+A round contains every attack and every damage one after the other, and meanwhile every fault of the site, in random
+order; rounds follow each other until the time is over. One match of the healthy site is paused by the operator before
+the first phase, and until the end no request about it may reach the site, whatever is damaged or restored. Another
+match of it is hostile itself, and counts as little as the hostile site does.
 """
 
 import asyncio
@@ -10,8 +11,8 @@ import resource
 import sys
 from asyncio.subprocess import PIPE
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from copy import copy
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +23,15 @@ from urllib.parse import urlsplit
 import msgspec
 
 from bench.chaos.harness import MUST_BE_MORE, MUST_BE_ZERO, SYNC_TIMEOUT, Figures, Plan, counts, inject
-from bench.chaos.hostile_schedule import PHASE_NAMES, Attack, Phase, faults_of, phases
+from bench.chaos.hostile_schedule import (
+    PHASE_NAMES,
+    SITE_SECONDS,
+    Attack,
+    Phase,
+    SiteFault,
+    faults_of,
+    rounds,
+)
 from bench.chaos.hostile_store import StoreOperator
 from bench.chaos.hostile_watch import (
     HEAVY_MB,
@@ -60,7 +69,12 @@ DESCRIPTORS = 256
 #: A poll that was under way when the operator paused its match may end after that.
 POLL_SECONDS = 3.0
 RESTART_WITHIN = 60.0
-_SETTINGS = {"BREAK_INTERVAL_SECONDS": "2.5", "DISCOVERY_INTERVAL_SECONDS": "2.5"}
+_SETTINGS = {
+    "BREAK_INTERVAL_SECONDS": "2.5",
+    "DISCOVERY_INTERVAL_SECONDS": "2.5",
+    # So few that the matches of the hostile site could take all of them.
+    "CONCURRENCY_CAP": "4",
+}
 
 LIVE_SHARE = 0.999
 MOST_LOG_MB = 10.0
@@ -103,19 +117,22 @@ async def _run(plan: Plan, data: Path, only: Sequence[str]) -> tuple[Figures, Se
         site = HealthySite(api=deployment.api, sites=(HEALTHY,))
         version_log = await stack.enter_async_context(logging_versions(site))
         service = await stack.enter_async_context(serviced(deployment))
-        paused = await _match_in_play(site)
-        operator = StoreOperator(deployment, site, service, version_log, paused)
+        paused, hostile_match = await _two_matches(site)
+        others = (paused, hostile_match)
+        operator = StoreOperator(deployment, site, service, version_log, others)
         began, first_request = SystemClock().now(), await _pause(operator, deployment, paused)
-        watch = Watch(deployment, site, _port(deployment), paused)
-        run = HostileRun(deployment, operator, watch, plan)
+        watch = Watch(deployment, site, _port(deployment), others)
+        run = HostileRun(deployment, operator, watch, plan, hostile_match)
         async with background(watch.run()):
             await run.run(only)
         ended = SystemClock().now()
         await deployment.simulator.delete("/_sim/faults")
         requests_while_paused = await _requests_about(deployment, paused, first_request)
         await operator.command("resume", paused)
+        # Nothing waits for a match that its own circuit may have paused for minutes.
+        await operator.command("pause", hostile_match)
         say("phases over, simulator frozen; waiting for a last full sync, then checking every event")
-        verdict, unsynced = await _final_check(deployment, version_log)
+        verdict, unsynced = await _final_check(deployment, version_log, hostile_match)
         outputs = logs(deployment)
         figures = {
             **{"seed": plan.seed, "seconds": rounded((ended - began).total_seconds(), 1), **counts(verdict)},
@@ -136,25 +153,28 @@ async def _run(plan: Plan, data: Path, only: Sequence[str]) -> tuple[Figures, Se
 
 
 class HostileRun:
-    """Runs the phases one after the other."""
+    """Runs the rounds one after the other."""
 
-    def __init__(self, deployment: Deployment, operator: StoreOperator, watch: Watch, plan: Plan) -> None:
+    def __init__(
+        self, deployment: Deployment, operator: StoreOperator, watch: Watch, plan: Plan, hostile_match: str
+    ) -> None:
         #: What was beyond a limit, and in which phase.
         self.found: list[str] = []
         self._deployment = deployment
         self._operator = operator
         self._watch = watch
         self._plan = plan
+        self._hostile_key = _key(hostile_match)
         self._counts: Counter[str] = Counter()
         self._phases: Counter[str] = Counter()
 
     async def run(self, only: Sequence[str]) -> None:
         began = monotonic()
-        for round_ in phases(self._plan.seed):
-            for phase in round_:
-                if (wanted := phase.only(only or PHASE_NAMES)) is not None:
-                    async with self._watch.phase(wanted.names, self.found):
-                        await self._do(wanted)
+        for round_ in rounds(self._plan.seed):
+            wanted = round_.only(only or PHASE_NAMES)
+            async with asyncio.TaskGroup() as lanes:
+                lanes.create_task(self._strike(wanted.phases))
+                lanes.create_task(self._misbehave(wanted.sites))
             if only or monotonic() - began >= self._plan.seconds:
                 return
 
@@ -165,24 +185,32 @@ class HostileRun:
             "sent_mb": rounded(self._counts["bytes"] / MEGABYTE, 1),
         }
 
-    async def _do(self, phase: Phase) -> None:
-        say(f"phase {' and '.join(phase.names)}")
-        self._phases.update(phase.names)
-        if phase.damage is not None:
-            self._counts["damages"] += 1
-            self._watch.probe.is_store_damaged = True
-            await self._operator.run(phase)
-            self._watch.probe.is_store_damaged = False
-            return
-        if phase.site is not None:
-            self._counts["site_faults"] += 1
-            for fault in faults_of(phase.site, phase.seconds):
-                await inject(self._deployment, fault)
-        if phase.attack is not None:
-            self._counts["attacks"] += 1
-            await self._attack(phase.attack, phase.seconds)
-        else:
-            await asyncio.sleep(phase.seconds)
+    async def _strike(self, phases: Sequence[Phase]) -> None:
+        for phase in phases:
+            async with self._phase(phase.name):
+                if isinstance(phase.name, Attack):
+                    self._counts["attacks"] += 1
+                    await self._attack(phase.name, phase.seconds)
+                    continue
+                self._counts["damages"] += 1
+                self._watch.probe.is_store_damaged = True
+                await self._operator.run(phase)
+                self._watch.probe.is_store_damaged = False
+
+    async def _misbehave(self, sites: Sequence[SiteFault]) -> None:
+        for site in sites:
+            async with self._phase(site):
+                self._counts["site_faults"] += 1
+                for fault in faults_of(site, self._hostile_key):
+                    await inject(self._deployment, fault)
+                await asyncio.sleep(SITE_SECONDS)
+
+    @asynccontextmanager
+    async def _phase(self, name: str) -> AsyncIterator[None]:
+        say(f"phase {name}")
+        self._phases[name] += 1
+        async with self._watch.phase(name, self.found):
+            yield
 
     async def _attack(self, attack: Attack, seconds: float) -> None:
         process = await asyncio.create_subprocess_exec(
@@ -206,12 +234,12 @@ class HostileRun:
         return [f"{entry['url']}/events?current=true" for entry in entries[:MATCHES]] or ["/health"]
 
 
-async def _match_in_play(site: HealthySite) -> str:
-    """Return the match that the operator pauses."""
+async def _two_matches(site: HealthySite) -> tuple[str, str]:
+    """Return the match that the operator pauses, and the one that becomes hostile."""
     playing: list[str] = sorted(entry["match_id"] for entry in await list_matches(site) if entry["status"] in IN_PLAY)
-    if len(playing) < 2:
-        raise UsageError("fewer than two matches of the healthy site are in play: choose another seed")
-    return playing[0]
+    if len(playing) < 4:
+        raise UsageError("fewer than four matches of the healthy site are in play: choose another seed")
+    return playing[0], playing[1]
 
 
 async def _pause(operator: StoreOperator, deployment: Deployment, match: str) -> int:
@@ -225,8 +253,7 @@ async def _pause(operator: StoreOperator, deployment: Deployment, match: str) ->
 
 async def _requests_about(deployment: Deployment, match: str, after: int) -> int:
     """Return the number of requests about a match; the site's list is about none."""
-    key = match.partition("_")[2]
-    return sum(note["match"] == key for note in await _requests(deployment, after))
+    return sum(note["match"] == _key(match) for note in await _requests(deployment, after))
 
 
 async def _requests(deployment: Deployment, after: int) -> list[dict[str, Any]]:
@@ -237,7 +264,9 @@ async def _requests(deployment: Deployment, after: int) -> list[dict[str, Any]]:
     return notes
 
 
-async def _final_check(deployment: Deployment, version_log: VersionLog) -> tuple[TruthComparison, list[str]]:
+async def _final_check(
+    deployment: Deployment, version_log: VersionLog, hostile_match: str
+) -> tuple[TruthComparison, list[str]]:
     """Check the healthy site alone: what the hostile one has shown is no truth."""
     healthy, unsynced = copy(deployment), list[str]()
     healthy.sites = (HEALTHY,)
@@ -251,7 +280,7 @@ async def _final_check(deployment: Deployment, version_log: VersionLog) -> tuple
         await final_sync(healthy, timeout=SYNC_TIMEOUT)
     except LongstopError as error:
         unsynced.append(str(error))
-    return (await compare_by_sport(healthy, version_log=version_log))["cricket"], unsynced
+    return (await compare_by_sport(healthy, version_log=version_log, without=(hostile_match,)))["cricket"], unsynced
 
 
 def _ages(sampler: AgeSampler) -> Figures:
@@ -284,6 +313,11 @@ def _endings(operator: StoreOperator) -> Figures:
         "failed_restores": operator.failed_restores,
         "never_recovered": operator.never_recovered,
     }
+
+
+def _key(match: str) -> str:
+    """Return the site's own id of a match."""
+    return match.partition("_")[2]
 
 
 def _port(deployment: Deployment) -> int:

@@ -1,4 +1,4 @@
-"""The phases of `hostile`: which attack, site fault or damage comes when; a pure function of the seed."""
+"""The rounds of `hostile`: which attack or damage comes when, and what the sites do; a pure function of the seed."""
 
 from collections.abc import Collection, Iterator
 from enum import StrEnum
@@ -12,8 +12,9 @@ from longstop_lab.simulator.faults import Fault, FaultKind
 #: All paths of the hostile site, and none of the healthy one.
 HOSTILE_PATHS = "/api/v1/"
 _EVENTS = f"{HOSTILE_PATHS}event/"
-#: Seconds of a phase with hostile clients and a hostile site; damage takes as long as it takes.
-PHASE_SECONDS = (4.5, 5.5)
+#: Seconds of an attack, and of a fault of the site; damage takes as long as it takes.
+ATTACK_SECONDS = (4.5, 5.5)
+SITE_SECONDS = 14.0
 #: How long the slow site takes for an answer.
 SLOW_SECONDS = 7.0
 
@@ -40,7 +41,7 @@ class Attack(StrEnum):
 
 
 class SiteFault(StrEnum):
-    """What the hostile site does."""
+    """What the hostile site does, or one hostile match of the healthy site."""
 
     HUGE_PAGE = "huge-page"
     MANY_BALLS = "many-balls"
@@ -49,6 +50,9 @@ class SiteFault(StrEnum):
     CONTROL_CHARACTERS = "control-characters"
     SLOW = "slow"
     TOGETHER = "together"
+    #: One match of the healthy site: every body is huge and its event list never ends; it has 50,000 balls.
+    MATCH_ENDLESS = "match-endless"
+    MATCH_MANY_BALLS = "match-many-balls"
 
 
 class Damage(StrEnum):
@@ -77,57 +81,55 @@ REBUILT = frozenset({Damage.HOT_BYTE, Damage.HOT_DELETED})
 
 
 class Phase(Struct, frozen=True, kw_only=True):
-    """Hostile clients together with a hostile site, or damage."""
+    """An attack or damage."""
 
+    name: Attack | Damage
+    #: Of an attack.
     seconds: float = 0.0
-    attack: Attack | None = None
-    site: SiteFault | None = None
-    damage: Damage | None = None
     #: Whether the processes are killed before the damage, or stop in order.
     is_killed: bool = False
     #: The part of a cut file that is left.
     left: float = 0.0
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(each.value for each in (self.attack, self.site, self.damage) if each is not None)
 
-    def only(self, names: Collection[str]) -> "Phase | None":
-        """Return the parts of the phase with these names, if there is one."""
-        attack, site, damage = (part if part in names else None for part in (self.attack, self.site, self.damage))
-        return replace(self, attack=attack, site=site, damage=damage) if attack or site or damage else None
+class Round(Struct, frozen=True, kw_only=True):
+    """Every attack and damage one after the other; meanwhile, every fault of the sites."""
+
+    phases: tuple[Phase, ...]
+    sites: tuple[SiteFault, ...]
+
+    def only(self, names: Collection[str]) -> "Round":
+        """Return what of the round has one of these names."""
+        return Round(
+            phases=tuple(phase for phase in self.phases if phase.name in names),
+            sites=tuple(site for site in self.sites if site in names),
+        )
 
 
 PHASE_NAMES = tuple(each.value for each in (*Attack, *SiteFault, *Damage))
 
 
-def phases(seed: int) -> Iterator[tuple[Phase, ...]]:
-    """Yield rounds without end; a round contains every attack, site fault and damage, in random order."""
+def rounds(seed: int) -> Iterator[Round]:
+    """Yield rounds in random order, without end."""
     dice = Random(f"hostile {seed}")
     while True:
-        attacks, sites = dice.sample(list(Attack), len(Attack)), dice.sample(list(SiteFault), len(SiteFault))
-        round_ = [
-            Phase(
-                seconds=round(dice.uniform(*PHASE_SECONDS), 1),
-                attack=attack,
-                site=sites[nth % len(sites)],
-            )
-            for nth, attack in enumerate(attacks)
-        ]
-        round_ += [
-            Phase(damage=damage, is_killed=dice.random() < 0.5, left=dice.choice((0.0, 0.5))) for damage in Damage
-        ]
-        dice.shuffle(round_)
-        yield tuple(round_)
+        phases = [Phase(name=attack, seconds=round(dice.uniform(*ATTACK_SECONDS), 1)) for attack in Attack]
+        phases += [Phase(name=kind, is_killed=dice.random() < 0.5, left=dice.choice((0.0, 0.5))) for kind in Damage]
+        dice.shuffle(phases)
+        yield Round(phases=tuple(phases), sites=tuple(dice.sample(list(SiteFault), len(SiteFault))))
 
 
-def faults_of(site: SiteFault, seconds: float) -> tuple[Fault, ...]:
-    """Return the rules of a site fault; of those that apply to a request, the first one wins."""
-    return tuple(replace(fault, valid_seconds=seconds) for fault in _faults(site))
+def faults_of(site: SiteFault, match: str, seconds: float = SITE_SECONDS) -> tuple[Fault, ...]:
+    """Return the rules of a fault; of those that apply to a request, the first one wins. `match` is the hostile one."""
+    return tuple(replace(fault, valid_seconds=seconds) for fault in _faults(site, match))
 
 
-def _faults(site: SiteFault) -> tuple[Fault, ...]:
+def _faults(site: SiteFault, hostile: str) -> tuple[Fault, ...]:
     match site:
+        case SiteFault.MATCH_ENDLESS:
+            return (Fault(kind=FaultKind.HUGE_PAGE, match=hostile),)
+        case SiteFault.MATCH_MANY_BALLS:
+            return (Fault(kind=FaultKind.MANY_BALLS, match=hostile),)
         case SiteFault.SLOW:
             return (Fault(kind=FaultKind.LATENCY, path=HOSTILE_PATHS, seconds=SLOW_SECONDS),)
         case SiteFault.TOGETHER:

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from asyncio.subprocess import PIPE, STDOUT
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
@@ -85,7 +86,12 @@ class StoreOperator:
     """Damages the store of a deployment, and brings it back."""
 
     def __init__(
-        self, deployment: Deployment, site: ReadsApi, service: Service, version_log: VersionLog, paused: str
+        self,
+        deployment: Deployment,
+        site: ReadsApi,
+        service: Service,
+        version_log: VersionLog,
+        others: Collection[str],
     ) -> None:
         self.outcomes: list[Outcome] = []
         self.restores = 0
@@ -97,15 +103,14 @@ class StoreOperator:
         self._site = site
         self._service = service
         self._version_log = version_log
-        self._paused = paused
+        self._others = others
         self._backups = 0
         environ = psutil.Process(deployment.up_pid).environ()
         self._environ = {name: value for name, value in environ.items() if name != PARENT_FD_VARIABLE}
 
     async def run(self, phase: Phase) -> None:
         """Do one damage, and return when all matches are fresh again."""
-        kind = phase.damage
-        assert kind is not None
+        kind = Damage(phase.name)
         backup = await self._back_up()
         if kind not in WHILE_RUNNING:
             await self._stop(is_killed=phase.is_killed)
@@ -233,10 +238,10 @@ class StoreOperator:
         return False
 
     async def _is_fresh(self, since: datetime) -> bool:
-        """Return whether the API shows a poll since then of every match in play that is not paused."""
+        """Return whether the API shows a poll since then of every match in play, without `others`."""
         with suppress(UsageError):
             entries = await list_matches(self._site)
-            return are_all_fresh([entry for entry in entries if entry["match_id"] != self._paused], since)
+            return are_all_fresh([entry for entry in entries if entry["match_id"] not in self._others], since)
         return False
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from time import monotonic
@@ -71,14 +71,14 @@ async def _is_alive(port: int) -> bool:
 
 
 class AgeSampler:
-    """Samples the age of every match of the healthy site that is in play and not paused by the operator."""
+    """Samples the age of every match of the healthy site that is in play, without `others`."""
 
-    def __init__(self, site: HealthySite, probe: LiveProbe, paused: str) -> None:
+    def __init__(self, site: HealthySite, probe: LiveProbe, others: Collection[str]) -> None:
         #: Ages by whether the store was damaged.
         self.ages: dict[bool, list[float]] = {False: [], True: []}
         self._site = site
         self._probe = probe
-        self._paused = paused
+        self._others = others
         #: When each match was last polled, on the monotonic clock.
         self._polled: dict[str, float] = {}
 
@@ -107,16 +107,17 @@ class AgeSampler:
             for entry in entries
             if entry["status"] in IN_PLAY
             and entry["data_age_seconds"] is not None
-            and entry["match_id"] != self._paused
+            and entry["match_id"] not in self._others
         }
 
 
 class MemoryMeter:
-    """Notes the greatest memory of each process of the deployment, in all and since the last phase began."""
+    """Notes the greatest memory of each process of the deployment, in all and during each phase."""
 
     def __init__(self, deployment: Deployment) -> None:
         self.peaks: dict[str, int] = {}
-        self.recent: dict[str, int] = {}
+        #: The peaks of the phases that are under way.
+        self.phases: list[dict[str, int]] = []
         self._deployment = deployment
 
     async def run(self) -> None:
@@ -124,7 +125,7 @@ class MemoryMeter:
             for role, pid in self._pids():
                 with suppress(psutil.Error):
                     rss = psutil.Process(pid).memory_info().rss
-                    for peaks in (self.peaks, self.recent):
+                    for peaks in (self.peaks, *self.phases):
                         peaks[role] = max(peaks.get(role, 0), rss)
             await asyncio.sleep(WEIGH_EVERY)
 
@@ -139,9 +140,9 @@ class MemoryMeter:
 class Watch:
     """All that is measured, and what of it was beyond a limit in one phase."""
 
-    def __init__(self, deployment: Deployment, site: HealthySite, port: int, paused: str) -> None:
+    def __init__(self, deployment: Deployment, site: HealthySite, port: int, others: Collection[str]) -> None:
         self.probe = LiveProbe(port)
-        self.sampler = AgeSampler(site, self.probe, paused)
+        self.sampler = AgeSampler(site, self.probe, others)
         self.meter = MemoryMeter(deployment)
         self._deployment = deployment
 
@@ -151,19 +152,20 @@ class Watch:
                 tasks.create_task(part.run())
 
     @asynccontextmanager
-    async def phase(self, names: Sequence[str], found: list[str]) -> AsyncIterator[None]:
+    async def phase(self, name: str, found: list[str]) -> AsyncIterator[None]:
         """Append a sentence for each limit that does not hold while the block runs."""
         failed, ages, log = self.probe.failed[False], len(self.sampler.ages[False]), self._log_bytes()
-        self.meter.recent.clear()
+        peaks: dict[str, int] = {}
+        self.meter.phases.append(peaks)
         yield
+        self.meter.phases = [each for each in self.meter.phases if each is not peaks]
         failed, oldest = self.probe.failed[False] - failed, max(self.sampler.ages[False][ages:], default=0.0)
         written = (self._log_bytes() - log) / MEGABYTE
-        heavy = {role: rss / MEGABYTE for role, rss in self.meter.recent.items() if rss > HEAVY_MB * MEGABYTE}
-        where = " and ".join(names)
-        found += [f"{where}: {failed} probes of /live without an answer"] if failed else []
-        found += [f"{where}: a match was {oldest:.1f} s old"] if oldest >= OLD_SECONDS else []
-        found += [f"{where}: the {role} took {size:.0f} MB" for role, size in heavy.items()]
-        found += [f"{where}: {written:.1f} MB of log"] if written > LOUD_MB else []
+        heavy = {role: rss / MEGABYTE for role, rss in peaks.items() if rss > HEAVY_MB * MEGABYTE}
+        found += [f"{name}: {failed} probes of /live without an answer"] if failed else []
+        found += [f"{name}: a match was {oldest:.1f} s old"] if oldest >= OLD_SECONDS else []
+        found += [f"{name}: the {role} took {size:.0f} MB" for role, size in heavy.items()]
+        found += [f"{name}: {written:.1f} MB of log"] if written > LOUD_MB else []
 
     def _log_bytes(self) -> int:
         return sum(path.stat().st_size for path in logs(self._deployment))

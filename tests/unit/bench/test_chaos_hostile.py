@@ -18,10 +18,9 @@ from bench.chaos.hostile_schedule import (
     WHILE_RUNNING,
     Attack,
     Damage,
-    Phase,
     SiteFault,
     faults_of,
-    phases,
+    rounds,
 )
 from bench.chaos.hostile_store import Ending, Outcome
 from bench.chaos.hostile_watch import TRACEBACK, count_in
@@ -39,37 +38,35 @@ PROOF = {
 }
 
 
-# --- phases ---------------------------------------------------------------------------------------------------------
+# --- rounds ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_seed_fixes_the_phases() -> None:
-    assert next(phases(7)) == next(phases(7))
-    assert next(phases(7)) != next(phases(8))
+def test_the_seed_fixes_the_rounds() -> None:
+    assert next(rounds(7)) == next(rounds(7))
+    assert next(rounds(7)) != next(rounds(8))
 
 
-def test_a_round_contains_every_attack_every_fault_of_the_site_and_every_damage() -> None:
+def test_a_round_contains_every_attack_every_damage_and_every_fault_of_the_site_once() -> None:
     for seed in range(20):
-        for round_ in islice(phases(seed), 3):
-            names = [name for phase in round_ for name in phase.names]
-            assert set(names) == set(PHASE_NAMES) == {each.value for each in (*Attack, *SiteFault, *Damage)}
-            assert all(names.count(each.value) == 1 for each in (*Attack, *Damage))
+        for round_ in islice(rounds(seed), 3):
+            names = [*(phase.name for phase in round_.phases), *round_.sites]
+            assert sorted(names) == sorted(PHASE_NAMES) == sorted([*Attack, *Damage, *SiteFault])
 
 
 def test_some_damage_follows_a_kill_and_some_a_clean_stop() -> None:
-    kills = {phase.is_killed for seed in range(5) for phase in next(phases(seed)) if phase.damage}
+    phases = [phase for seed in range(5) for phase in next(rounds(seed)).phases if isinstance(phase.name, Damage)]
 
-    assert kills == {True, False}
+    assert {phase.is_killed for phase in phases} == {True, False}
 
 
-def test_only_the_chosen_parts_of_a_phase_are_left() -> None:
-    phase = Phase(seconds=5, attack=Attack.IDLE, site=SiteFault.SLOW)
+def test_only_the_chosen_parts_of_a_round_are_left() -> None:
+    left = next(rounds(7)).only(["idle", "slow"])
 
-    assert phase.only(["idle"]) == Phase(seconds=5, attack=Attack.IDLE)
-    assert phase.only(["hot-byte"]) is None
+    assert ([phase.name for phase in left.phases], left.sites) == ([Attack.IDLE], (SiteFault.SLOW,))
 
 
 @pytest.mark.parametrize("site", SiteFault)
-def test_a_fault_of_the_hostile_site_never_befalls_the_healthy_one(site: SiteFault) -> None:
+def test_a_fault_never_befalls_the_healthy_matches(site: SiteFault) -> None:
     healthy = [
         Request(method="GET", path="/api/v3/getLiveMatches"),
         Request(method="GET", path="/api/v3/getSV3", query={"key": "11AB"}),
@@ -77,10 +74,11 @@ def test_a_fault_of_the_hostile_site_never_befalls_the_healthy_one(site: SiteFau
         Request(method="POST", path="/mapping/getHomeMapData", body=b'{"p":[]}'),
     ]
     hostile = [
-        Request(method="GET", path=f"{HOSTILE_PATHS}{path}") for path in ("sport/football/events/live", "event/1")
+        *(Request(method="GET", path=f"{HOSTILE_PATHS}{path}") for path in ("sport/football/events/live", "event/1")),
+        Request(method="GET", path="/api/v3/getSV3", query={"key": "11CD"}),
     ]
     rules = FaultRules(seed=1)
-    for fault in faults_of(site, 5.0):
+    for fault in faults_of(site, "11CD"):
         rules.add(fault, NOON)
 
     assert all(rules.choose(request, NOON) == Choice() for request in healthy)
