@@ -1,9 +1,9 @@
 """`hostile`: hostile clients, a hostile site beside a healthy one, and damaged files; the healthy site notices nothing.
 
-A round contains every attack and every damage one after the other, and meanwhile every fault of the site, in random
-order; rounds follow each other until the time is over. One match of the healthy site is paused by the operator before
-the first phase, and until the end no request about it may reach the site, whatever is damaged or restored. Another
-match of it is hostile itself, and counts as little as the hostile site does.
+A round contains every attack, every fault of the site and every damage in random order: attacks together with faults of
+the site, which reach into the next phase. Rounds follow each other until the time is over. One match of the healthy
+site is paused by the operator before the first phase, and until the end no request about it may reach the site, whatever is
+damaged or restored. Another match of it is hostile itself, and counts as little as the hostile site does.
 """
 
 import asyncio
@@ -11,8 +11,8 @@ import resource
 import sys
 from asyncio.subprocess import PIPE
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from copy import copy
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,11 +24,10 @@ import msgspec
 
 from bench.chaos.harness import MUST_BE_MORE, MUST_BE_ZERO, SYNC_TIMEOUT, Figures, Plan, counts, inject
 from bench.chaos.hostile_schedule import (
+    LINGER_SECONDS,
     PHASE_NAMES,
-    SITE_SECONDS,
     Attack,
     Phase,
-    SiteFault,
     faults_of,
     rounds,
 )
@@ -171,10 +170,10 @@ class HostileRun:
     async def run(self, only: Sequence[str]) -> None:
         began = monotonic()
         for round_ in rounds(self._plan.seed):
-            wanted = round_.only(only or PHASE_NAMES)
-            async with asyncio.TaskGroup() as lanes:
-                lanes.create_task(self._strike(wanted.phases))
-                lanes.create_task(self._misbehave(wanted.sites))
+            for phase in round_:
+                wanted = phase.only(only or PHASE_NAMES)
+                if wanted.names:
+                    await self._do(wanted)
             if only or monotonic() - began >= self._plan.seconds:
                 return
 
@@ -185,32 +184,25 @@ class HostileRun:
             "sent_mb": rounded(self._counts["bytes"] / MEGABYTE, 1),
         }
 
-    async def _strike(self, phases: Sequence[Phase]) -> None:
-        for phase in phases:
-            async with self._phase(phase.name):
-                if isinstance(phase.name, Attack):
-                    self._counts["attacks"] += 1
-                    await self._attack(phase.name, phase.seconds)
-                    continue
-                self._counts["damages"] += 1
-                self._watch.probe.is_store_damaged = True
-                await self._operator.run(phase)
-                self._watch.probe.is_store_damaged = False
-
-    async def _misbehave(self, sites: Sequence[SiteFault]) -> None:
-        for site in sites:
-            async with self._phase(site):
-                self._counts["site_faults"] += 1
-                for fault in faults_of(site, self._hostile_key):
-                    await inject(self._deployment, fault)
-                await asyncio.sleep(SITE_SECONDS)
-
-    @asynccontextmanager
-    async def _phase(self, name: str) -> AsyncIterator[None]:
+    async def _do(self, phase: Phase) -> None:
+        name = " and ".join(phase.names)
         say(f"phase {name}")
-        self._phases[name] += 1
+        self._phases.update(phase.names)
         async with self._watch.phase(name, self.found):
-            yield
+            if phase.damage is not None:
+                self._counts["damages"] += 1
+                with self._watch.damaged():
+                    await self._operator.damage(phase.damage, is_killed=phase.is_killed, left=phase.left)
+                return
+            if phase.site is not None:
+                self._counts["site_faults"] += 1
+                for fault in faults_of(phase.site, self._hostile_key, phase.seconds + LINGER_SECONDS):
+                    await inject(self._deployment, fault)
+            if phase.attack is not None:
+                self._counts["attacks"] += 1
+                await self._attack(phase.attack, phase.seconds)
+            else:
+                await asyncio.sleep(phase.seconds)
 
     async def _attack(self, attack: Attack, seconds: float) -> None:
         process = await asyncio.create_subprocess_exec(

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from enum import StrEnum
+from itertools import zip_longest
 from random import Random
 
 from msgspec import Struct
@@ -12,9 +13,10 @@ from longstop_lab.simulator.faults import Fault, FaultKind
 #: All paths of the hostile site, and none of the healthy one.
 HOSTILE_PATHS = "/api/v1/"
 _EVENTS = f"{HOSTILE_PATHS}event/"
-#: Seconds of an attack, and of a fault of the site; damage takes as long as it takes.
-ATTACK_SECONDS = (4.5, 5.5)
-SITE_SECONDS = 14.0
+#: Seconds of a phase with an attack and a fault of the site; damage takes as long as it takes.
+SHORT, LONG = 6.0, 12.0
+#: A fault of the site lasts so much longer than its phase, and so reaches into the next one, damage included.
+LINGER_SECONDS = 6.0
 #: How long the slow site takes for an answer.
 SLOW_SECONDS = 7.0
 
@@ -80,46 +82,52 @@ WHILE_RUNNING = frozenset({Damage.WAL_REMOVED, Damage.MATCHES_EMPTIED, Damage.HO
 REBUILT = frozenset({Damage.HOT_BYTE, Damage.HOT_DELETED})
 
 
-class Phase(Struct, frozen=True, kw_only=True):
-    """An attack or damage."""
+#: Faults whose effect takes more than a few seconds to show.
+_LONG = frozenset({SiteFault.SLOW, SiteFault.TOGETHER, SiteFault.MATCH_ENDLESS, SiteFault.MATCH_MANY_BALLS})
 
-    name: Attack | Damage
-    #: Of an attack.
-    seconds: float = 0.0
+
+class Phase(Struct, frozen=True, kw_only=True):
+    """An attack together with a fault of the site, or damage."""
+
+    attack: Attack | None = None
+    site: SiteFault | None = None
+    damage: Damage | None = None
     #: Whether the processes are killed before the damage, or stop in order.
     is_killed: bool = False
     #: The part of a cut file that is left.
     left: float = 0.0
 
+    @property
+    def seconds(self) -> float:
+        return LONG if self.site in _LONG else SHORT
 
-class Round(Struct, frozen=True, kw_only=True):
-    """Every attack and damage one after the other; meanwhile, every fault of the sites."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(each.value for each in (self.attack, self.site, self.damage) if each is not None)
 
-    phases: tuple[Phase, ...]
-    sites: tuple[SiteFault, ...]
-
-    def only(self, names: Collection[str]) -> "Round":
-        """Return what of the round has one of these names."""
-        return Round(
-            phases=tuple(phase for phase in self.phases if phase.name in names),
-            sites=tuple(site for site in self.sites if site in names),
-        )
+    def only(self, names: Collection[str]) -> "Phase":
+        """Return what of the phase has one of these names."""
+        attack, site, damage = (part if part in names else None for part in (self.attack, self.site, self.damage))
+        return replace(self, attack=attack, site=site, damage=damage)
 
 
 PHASE_NAMES = tuple(each.value for each in (*Attack, *SiteFault, *Damage))
 
 
-def rounds(seed: int) -> Iterator[Round]:
-    """Yield rounds in random order, without end."""
+def rounds(seed: int) -> Iterator[tuple[Phase, ...]]:
+    """Yield rounds without end: every attack, every fault of the site and every damage, in random order."""
     dice = Random(f"hostile {seed}")
     while True:
-        phases = [Phase(name=attack, seconds=round(dice.uniform(*ATTACK_SECONDS), 1)) for attack in Attack]
-        phases += [Phase(name=kind, is_killed=dice.random() < 0.5, left=dice.choice((0.0, 0.5))) for kind in Damage]
-        dice.shuffle(phases)
-        yield Round(phases=tuple(phases), sites=tuple(dice.sample(list(SiteFault), len(SiteFault))))
+        attacks, sites = dice.sample(list(Attack), len(Attack)), dice.sample(list(SiteFault), len(SiteFault))
+        round_ = [Phase(attack=attack, site=site) for attack, site in zip_longest(attacks, sites)]
+        round_ += [
+            Phase(damage=damage, is_killed=dice.random() < 0.5, left=dice.choice((0.0, 0.5))) for damage in Damage
+        ]
+        dice.shuffle(round_)
+        yield tuple(round_)
 
 
-def faults_of(site: SiteFault, match: str, seconds: float = SITE_SECONDS) -> tuple[Fault, ...]:
+def faults_of(site: SiteFault, match: str, seconds: float) -> tuple[Fault, ...]:
     """Return the rules of a fault; of those that apply to a request, the first one wins. `match` is the hostile one."""
     return tuple(replace(fault, valid_seconds=seconds) for fault in _faults(site, match))
 

@@ -13,7 +13,7 @@ import psutil
 from msgspec import Struct
 
 from bench.chaos.hostile_files import FILES, damage
-from bench.chaos.hostile_schedule import REBUILT, WHILE_RUNNING, Damage, Phase
+from bench.chaos.hostile_schedule import REBUILT, WHILE_RUNNING, Damage
 from bench.chaos.hostile_watch import TRACEBACK, logs
 from bench.chaos.recovery import are_all_fresh
 from bench.chaos.service_manager import Service
@@ -108,14 +108,13 @@ class StoreOperator:
         environ = psutil.Process(deployment.up_pid).environ()
         self._environ = {name: value for name, value in environ.items() if name != PARENT_FD_VARIABLE}
 
-    async def run(self, phase: Phase) -> None:
+    async def damage(self, kind: Damage, *, is_killed: bool, left: float) -> None:
         """Do one damage, and return when all matches are fresh again."""
-        kind = Damage(phase.name)
         backup = await self._back_up()
         if kind not in WHILE_RUNNING:
-            await self._stop(is_killed=phase.is_killed)
+            await self._stop(is_killed=is_killed)
         since = SystemClock().now()
-        damage(self._deployment.data, kind, left=phase.left)
+        damage(self._deployment.data, kind, left=left)
         if kind not in WHILE_RUNNING:
             if FILES[kind] == "matches.db":
                 # What is read again has other sequence numbers: only versions from here on must stay.

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -87,6 +87,10 @@ class AgeSampler:
             tasks.create_task(self._read())
             tasks.create_task(self._sample())
 
+    def forget(self) -> None:
+        """Drop what was read last; the next answer brings it again."""
+        self._polled = {}
+
     async def _read(self) -> None:
         while True:
             with suppress(UsageError):
@@ -166,6 +170,15 @@ class Watch:
         found += [f"{name}: a match was {oldest:.1f} s old"] if oldest >= OLD_SECONDS else []
         found += [f"{name}: the {role} took {size:.0f} MB" for role, size in heavy.items()]
         found += [f"{name}: {written:.1f} MB of log"] if written > LOUD_MB else []
+
+    @contextmanager
+    def damaged(self) -> Iterator[None]:
+        """Count what is measured while the block runs as of a damaged store."""
+        self.probe.is_store_damaged = True
+        yield
+        self.probe.is_store_damaged = False
+        # What was read last may be from before the damage.
+        self.sampler.forget()
 
     def _log_bytes(self) -> int:
         return sum(path.stat().st_size for path in logs(self._deployment))

@@ -18,6 +18,7 @@ from bench.chaos.hostile_schedule import (
     WHILE_RUNNING,
     Attack,
     Damage,
+    Phase,
     SiteFault,
     faults_of,
     rounds,
@@ -49,20 +50,27 @@ def test_the_seed_fixes_the_rounds() -> None:
 def test_a_round_contains_every_attack_every_damage_and_every_fault_of_the_site_once() -> None:
     for seed in range(20):
         for round_ in islice(rounds(seed), 3):
-            names = [*(phase.name for phase in round_.phases), *round_.sites]
+            names = [name for phase in round_ for name in phase.names]
             assert sorted(names) == sorted(PHASE_NAMES) == sorted([*Attack, *Damage, *SiteFault])
 
 
+def test_every_attack_comes_together_with_a_fault_of_the_site_and_damage_alone() -> None:
+    for phase in next(rounds(7)):
+        assert (phase.site is None) == (phase.damage is not None)
+        assert phase.attack is None or phase.damage is None
+
+
 def test_some_damage_follows_a_kill_and_some_a_clean_stop() -> None:
-    phases = [phase for seed in range(5) for phase in next(rounds(seed)).phases if isinstance(phase.name, Damage)]
+    phases = [phase for seed in range(5) for phase in next(rounds(seed)) if phase.damage]
 
     assert {phase.is_killed for phase in phases} == {True, False}
 
 
-def test_only_the_chosen_parts_of_a_round_are_left() -> None:
-    left = next(rounds(7)).only(["idle", "slow"])
+def test_only_the_chosen_parts_of_a_phase_are_left() -> None:
+    phase = Phase(attack=Attack.IDLE, site=SiteFault.HUGE_NAME)
 
-    assert ([phase.name for phase in left.phases], left.sites) == ([Attack.IDLE], (SiteFault.SLOW,))
+    assert phase.only(["idle", "slow"]) == Phase(attack=Attack.IDLE)
+    assert phase.only(["slow"]).names == ()
 
 
 @pytest.mark.parametrize("site", SiteFault)
@@ -78,7 +86,7 @@ def test_a_fault_never_befalls_the_healthy_matches(site: SiteFault) -> None:
         Request(method="GET", path="/api/v3/getSV3", query={"key": "11CD"}),
     ]
     rules = FaultRules(seed=1)
-    for fault in faults_of(site, "11CD"):
+    for fault in faults_of(site, "11CD", 5.0):
         rules.add(fault, NOON)
 
     assert all(rules.choose(request, NOON) == Choice() for request in healthy)
