@@ -1,9 +1,11 @@
 """`hostile`: hostile clients, a hostile site beside a healthy one, and damaged files; the healthy site notices nothing.
 
 A round contains every attack, every fault of the site and every damage in random order: attacks together with faults of
-the site, which reach into the next phase. Rounds follow each other until the time is over. One match of the healthy
-site is paused by the operator before the first phase, and until the end no request about it may reach the site, whatever is
-damaged or restored. Another match of it is hostile itself, and counts as little as the hostile site does.
+the site, which reach into the next phase. Rounds follow each other until the time is over.
+
+One match of the healthy site is paused by the operator before the first phase, and until the end no request about it
+may reach the site, whatever is damaged or restored. Another match of it is hostile itself, and counts as little as the
+hostile site does.
 """
 
 import asyncio
