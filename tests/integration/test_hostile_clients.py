@@ -3,6 +3,7 @@
 import asyncio
 import sys
 import time
+from contextlib import suppress
 
 import msgspec
 import pytest
@@ -24,6 +25,8 @@ async def test_an_attack_comes_from_several_addresses_and_ends_in_time(attack: A
             pass
         finally:
             writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0, backlog=1024)
     port = server.sockets[0].getsockname()[1]
