@@ -60,8 +60,8 @@ from longstop_lab.version_log import VersionLog, logging_versions
 from tests.background import background
 
 HEALTHY, HOSTILE = "crex", "sofascore"
-MATCHES = 10
-KINDS = "t20,football,odi,test,football"
+MATCHES = 14
+KINDS = "t20,football,football,odi,football,test,football"
 #: The matches must last: at most this many seconds of match time pass.
 WORLD_SECONDS = 1500.0
 FASTEST = 10.0

@@ -14,7 +14,7 @@ from longstop_lab.simulator.faults import Fault, FaultKind
 HOSTILE_PATHS = "/api/v1/"
 _EVENTS = f"{HOSTILE_PATHS}event/"
 #: Seconds of a phase with an attack and a fault of the site; damage takes as long as it takes.
-SHORT, LONG = 6.0, 12.0
+SHORT, LONG = 6.0, 20.0
 #: A fault of the site lasts so much longer than its phase, and so reaches into the next one, damage included.
 LINGER_SECONDS = 6.0
 #: How long the slow site takes for an answer.
