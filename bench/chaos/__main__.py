@@ -8,6 +8,8 @@ from typing import NamedTuple, Protocol
 from bench.chaos.browser import browser
 from bench.chaos.capture import capture
 from bench.chaos.cuts import cuts
+from bench.chaos.hostile import hostile
+from bench.chaos.hostile_schedule import PHASE_NAMES
 from bench.chaos.network import network
 from bench.chaos.outage import outage
 from bench.chaos.poison import poison
@@ -37,6 +39,7 @@ SUITES = {
     "processes": Suite(processes, 1.0),
     "stubborn": Suite(stubborn, 1.0),
     "poison": Suite(poison, 1.0),
+    "hostile": Suite(hostile, 2.0),
 }
 
 
@@ -49,9 +52,16 @@ def main() -> int:
     lengths = ", ".join(f"{name} {suite.minutes:g}" for name, suite in SUITES.items())
     parser.add_argument("--minutes", type=float, help=f"how long things are broken; by default {lengths}")
     parser.add_argument("--kills", type=int, help="only for `processes`: the number of kills instead of a duration")
+    parser.add_argument(
+        "--only", nargs="+", choices=PHASE_NAMES, metavar="PHASE", help="only for `hostile`: these phases"
+    )
     chosen = parser.parse_args()
     if chosen.minutes is not None and not 0 < chosen.minutes <= 24 * 60:
         parser.error("--minutes must be greater than 0 and at most a day")
+    if chosen.only is not None:
+        if chosen.names != ["hostile"]:
+            parser.error("--only is for hostile alone")
+        return run("hostile", hostile(seed=chosen.seed, minutes=chosen.minutes or 0.0, only=chosen.only))
     if chosen.kills is not None:
         if chosen.names != ["processes"] or chosen.kills < 1:
             parser.error("--kills is a number greater than 0, and for processes alone")

@@ -6,6 +6,7 @@ from random import Random
 from msgspec import Struct
 
 from longstop_lab.simulator.faults import Fault, FaultKind
+from longstop_lab.simulator.hostile_bodies import HOSTILE_BODIES
 
 LIST = "/api/v3/getLiveMatches"
 STATE = "/api/v3/getSV3"
@@ -21,6 +22,9 @@ FAULT_GAP = (0.8, 2.0)
 FAULT_SECONDS = (0.5, 4.0)
 #: Every nth kill hits the API instead of the scraper.
 API_KILL_EVERY = 5
+
+#: Hostile bodies are the subject of `hostile`: a refused match is not up to date.
+KINDS = tuple(kind for kind in FaultKind if kind not in HOSTILE_BODIES)
 
 _FIELDS = ("a", "B", "j", "b", "o", "on", "inning", "type", "id", "s", "runs", "fv", "bf", "pf", "c", "d", "f_key")
 
@@ -54,7 +58,7 @@ def _faults(seed: int, seconds: float) -> Iterator[Action]:
     at, waiting = dice.uniform(*FAULT_GAP), list[FaultKind]()
     while at < seconds:
         if not waiting:
-            waiting = dice.sample(list(FaultKind), len(FaultKind))
+            waiting = dice.sample(KINDS, len(KINDS))
         yield Action(at=round(at, 3), fault=_fault(waiting.pop(), dice))
         at += dice.uniform(*FAULT_GAP)
 

@@ -53,6 +53,21 @@ def test_a_short_poison_reaches_both_sports_and_every_match_recovers() -> None:
     assert figures["reliable_share"] > 0
 
 
+@pytest.mark.req("NFR-005")
+def test_a_short_hostile_strikes_from_three_sides_and_the_healthy_site_notices_nothing() -> None:
+    phases = ("drip", "control-characters", "matches-cut")
+
+    run = chaos("hostile", "--seed", "7", "--only", *phases, timeout=300)
+
+    [line] = run.stdout.splitlines()
+    figures = json.loads(line)
+    assert (run.returncode, figures["ok"]) == (0, True), run.stdout + run.stderr
+    assert figures["phases"] == dict.fromkeys(phases, 1)
+    assert (figures["restores"], figures["requests_while_paused"], figures["tracebacks"]) == (1, 0, 0)
+    assert figures["events_truth"] == figures["events_stored"] > 1000
+    assert figures["live_probes"] > 50
+
+
 def test_a_suite_that_does_not_exist_is_a_sentence_and_no_line() -> None:
     run = chaos("dance")
 

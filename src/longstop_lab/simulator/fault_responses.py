@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from longstop_lab.simulator.cricket.board import Board
 from longstop_lab.simulator.faults import Fault, FaultKind, FaultRule
 from longstop_lab.simulator.football.world import FootballWorld
+from longstop_lab.simulator.hostile_bodies import HOSTILE_BODIES, hostile_crex, hostile_sofascore
 from longstop_lab.simulator.http import Request, Response, failure
 from longstop_lab.simulator.pages.hostile import PAGE_FAULTS, break_page
 from longstop_lab.simulator.sites.crex.faults import TeamKeys, corrupt
@@ -99,6 +100,9 @@ class FaultInjector(Generic[WorldT]):
             return replace(good, body=corrupt_page(fault, good.body))
         if good.status != 200 or not good.content_type.startswith(_JSON):
             return good
+        if fault.kind in HOSTILE_BODIES:
+            hostile = hostile_sofascore if isinstance(self._world, FootballWorld) else hostile_crex
+            return replace(good, body=hostile(fault, request, good.body))
         if isinstance(self._world, FootballWorld):
             return replace(good, body=corrupt_football(fault, request, good.body))
         return replace(good, body=corrupt(fault, request, good.body, self._teams(request)))

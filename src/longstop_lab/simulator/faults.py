@@ -65,6 +65,16 @@ class FaultKind(StrEnum):
     OTHER_MATCH = "other-match"
     #: Returns readable bodies with wrong numbers, the same ones in every response about a match.
     POISONED = "poisoned"
+    #: Bodies of 4.9 MB; each page of an event list points to a next one.
+    HUGE_PAGE = "huge-page"
+    #: A match with 50,000 balls in 9,999 innings, or with 50,000 incidents.
+    MANY_BALLS = "many-balls"
+    #: A listing with 50,000 more matches, or as many as fit.
+    MANY_MATCHES = "many-matches"
+    #: One name of four million characters.
+    HUGE_NAME = "huge-name"
+    #: Control characters, ANSI sequences and characters that turn the text, in every text.
+    CONTROL_CHARACTERS = "control-characters"
     #: A page that loops endlessly `seconds` after it was loaded and no longer responds.
     SPIN = "spin"
     #: A page that allocates ten megabytes every second.
