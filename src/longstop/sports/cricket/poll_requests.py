@@ -46,8 +46,6 @@ from longstop.sports.cricket.totals_gaps_and_derived_events import compare, infe
 
 #: All names are asked for again after this many seconds, until an answer has no news.
 NAMES_CHECKED = 30.0
-#: A five-day Test match has about 300 pages.
-MAX_PAGES = 600
 
 
 async def read(
@@ -254,8 +252,6 @@ class _Pages:
 
     async def _page(self, before: str | None) -> EventListPage:
         self._pages += 1
-        if self._pages > MAX_PAGES:
-            raise ImpossibleObservation(f"the event list has more than {MAX_PAGES} pages")
         query = Query(resource=BALLS, source_id=self._source_id, cursor=before)
         page = await self._client.ask(query, EventListPage)
         validate_teams(self._state.teams, page.teams)
