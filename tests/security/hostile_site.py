@@ -35,6 +35,8 @@ FRESH_SECONDS = 5.0
 MEGABYTE = 1 << 20
 #: How long a scraper may take to read its first match.
 START_SECONDS = 30.0
+#: How long what is expected may take on a busy machine.
+PATIENCE_SECONDS = 40.0
 
 
 async def truth(_request: Request) -> None:
@@ -55,6 +57,7 @@ class HostileSite:
         self.site = Site(*map(live_match, keys))
         self.attack = attack
         self.authority = ""
+        self._answering: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -65,6 +68,9 @@ class HostileSite:
                 yield
         finally:
             server.close()
+            for task in self._answering:
+                task.cancel()
+            await asyncio.gather(*self._answering, return_exceptions=True)
 
     @property
     def described(self) -> str:
@@ -86,12 +92,18 @@ class HostileSite:
                 match.bowl("1")
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):
-            while (request := await read_request(reader)) is not None:
-                body = await self.attack(request)
-                writer.write(Response(body=body or self._truth(request)).encode(keeps_alive=True))
-                await writer.drain()
-        writer.close()
+        task = asyncio.current_task()
+        assert task is not None
+        self._answering.add(task)
+        try:
+            with suppress(ConnectionError):
+                while (request := await read_request(reader)) is not None:
+                    body = await self.attack(request)
+                    writer.write(Response(body=body or self._truth(request)).encode(keeps_alive=True))
+                    await writer.drain()
+        finally:
+            writer.close()
+            self._answering.discard(task)
 
     def _truth(self, request: Request) -> bytes:
         query = "&".join(f"{name}={value}" for name, value in request.query.items())
@@ -122,9 +134,16 @@ class Observed(Struct, kw_only=True):
 
 
 async def scrape(
-    home: Path, *sites: HostileSite, seconds: float, settings: Mapping[str, str] | None = None
+    home: Path,
+    *sites: HostileSite,
+    seconds: float,
+    until: str | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> Observed:
-    """Run a scraper on these sites, and return what was seen of it within so many seconds of its first poll."""
+    """Run a scraper on these sites, and return what was seen of it within `seconds` of its first poll.
+
+    On a busy machine it runs longer, until an event was logged.
+    """
     async with AsyncExitStack() as stack:
         for site in sites:
             await stack.enter_async_context(site.running())
@@ -142,18 +161,27 @@ async def scrape(
         try:
             reader = await stack.enter_async_context(aclosing(SqliteHotReader(home / "data" / "hot.db")))
             known = {f"{site.name}_{key}" for site in sites for key in site.site.matches}
-            return await _observe(scraper, reader, known, home, seconds)
+            return await _observe(scraper, reader, known, home, seconds, until)
         finally:
             if scraper.returncode is None:
                 scraper.kill()
                 await scraper.wait()
 
 
-async def _observe(scraper: Process, reader: SqliteHotReader, known: set[str], home: Path, seconds: float) -> Observed:
+def _is_logged(home: Path, event: str) -> bool:
+    return f'"event":"{event}"'.encode() in (home / "log").read_bytes().replace(b" ", b"")
+
+
+async def _observe(
+    scraper: Process, reader: SqliteHotReader, known: set[str], home: Path, seconds: float, event: str | None
+) -> Observed:
     process, read_at = psutil.Process(scraper.pid), dict[str, float]()
     seen = Observed(ages=dict.fromkeys(known, 0.0), loop_lag=0.0, memory=0.0, exit_code=None, log=[], disk=0)
     started, until = None, monotonic() + START_SECONDS + seconds
-    while scraper.returncode is None and (now := monotonic()) < until:
+    while scraper.returncode is None:
+        now = monotonic()
+        if now >= until and (event is None or now >= until + PATIENCE_SECONDS or _is_logged(home, event)):
+            break
         with suppress(psutil.Error):
             seen.memory = max(seen.memory, process.memory_info().rss / MEGABYTE)
         for record in await reader.records():

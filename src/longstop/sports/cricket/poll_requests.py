@@ -46,6 +46,8 @@ from longstop.sports.cricket.totals_gaps_and_derived_events import compare, infe
 
 #: All names are asked for again after this many seconds, until an answer has no news.
 NAMES_CHECKED = 30.0
+#: A poll that has read so many pages reads several at a time.
+MANY_PAGES = 10
 
 
 async def read(
@@ -245,6 +247,12 @@ class _Pages:
         while not self._is_exhausted:
             await self.further()
 
+    async def some_further(self) -> None:
+        """Read one more page, or several if there were many: each time, all events are compared again."""
+        for _ in range(1 + self._pages // MANY_PAGES * MANY_PAGES // 2):
+            if not self._is_exhausted:
+                await self.further()
+
     def _take(self, page: EventListPage) -> None:
         self._items.update((item.source_event_id, item) for item in page.items)
         self._teams.update(page.teams)
@@ -297,7 +305,7 @@ async def walk(
         elif seen.is_exhausted or (reached and agrees):
             break
         else:
-            await pages.further()
+            await pages.some_further()
     validate_listed(seen.listed, seen.board)
     return seen
 
