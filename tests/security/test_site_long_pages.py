@@ -9,13 +9,18 @@ import pytest
 
 from longstop.errors import LimitExceeded, MalformedBody
 from longstop.matches.limits import Limits
+from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client_and_poll_attempt import LARGE_BODY_BYTES, PollClient, SourceClient
-from longstop.model.source_queries_and_answers import LIVE, Query
+from longstop.model.source_queries_and_answers import LIVE, Observation, Query
 from longstop.sources.crex.source import CrexSource
-from longstop.sports.cricket.model import Board
+from longstop.sports.base import Draft
+from longstop.sports.cricket.model import Board, CricketState
+from longstop.sports.cricket.sport import Cricket
+from longstop.telemetry.bus import Bus
 from longstop.testing import ScriptedFetcher
 from tests.builders import CREX_CONFIG
 from tests.crex_site import SiteMatch
+from tests.unit.sports.cricket.polling import Polling
 
 
 class SlowSource(CrexSource):
@@ -111,3 +116,31 @@ async def test_an_error_of_a_long_page_is_that_of_a_short_one() -> None:
         await ask(source)
 
     assert "M1" in str(caught.value)
+
+
+async def test_a_large_match_is_compared_outside_the_loop_and_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_over, threads = threading.Event(), list[threading.Thread]()
+
+    class SlowSport(Cricket):
+        def diff(self, state: CricketState, observation: Observation) -> Draft:
+            threads.append(threading.current_thread())
+            is_over.wait(60)
+            return super().diff(state, observation)
+
+    polling = Polling(SiteMatch(match_format="Test"))
+    polling.match.bowl(*"1" * 300)
+    polling.client.limits = Limits(parse_seconds=0.3)
+    polling.pipeline = Pipeline(
+        SlowSport(), client=polling.client, store=polling.store, bus=Bus(), clock=polling.clock, scraper_id="node-a"
+    )
+    monkeypatch.setattr("longstop.matches.pipeline.LARGE_MATCH_EVENTS", 200)
+    await polling.start()
+
+    with pytest.raises(LimitExceeded, match="comparing 350 events took more than"):
+        await polling.poll()
+    is_over.set()
+    polling.client.limits = Limits()
+    await polling.poll()
+
+    assert threading.main_thread() not in threads
+    assert len(polling.stored_balls()) == 300

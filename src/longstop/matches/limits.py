@@ -46,20 +46,22 @@ class Limits(Struct, frozen=True, kw_only=True):
         longest, found = 0, [view]
         while found:
             each = found.pop()
+            # The most frequent types come first: this runs for every field of every changed page.
+            if each is None:
+                continue
             if isinstance(each, str):
                 if len(each) > self.text:
                     self.check("text", len(each), f"characters in a text that starts with {each[:20]!r}")
+            elif isinstance(each, int):
+                if abs(each) > MAX_NUMBER:
+                    raise LimitExceeded(f"a number with {each.bit_length()} bits; no match needs more than 53")
             elif isinstance(each, Struct):
                 found += astuple(each)
-            elif isinstance(each, Mapping):
+            elif isinstance(each, tuple | list | frozenset | Mapping):
                 longest = max(longest, self._items(each))
                 found += each
-                found += each.values()
-            elif isinstance(each, tuple | list | frozenset):
-                longest = max(longest, self._items(each))
-                found += each
-            elif isinstance(each, int) and abs(each) > MAX_NUMBER:
-                raise LimitExceeded(f"a number with {each.bit_length()} bits; no match needs more than 53")
+                if isinstance(each, Mapping):
+                    found += each.values()
         return longest
 
     def _items(self, many: Sized) -> int:

@@ -11,7 +11,7 @@ from longstop.matches.limits import Limits
 from longstop.model.match import MatchRef
 from longstop.model.source_queries_and_answers import LIST, LIVE
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.matches import MatchDiscovered, PollFailed
+from longstop.telemetry.events.matches import MatchDiscovered, PollFailed, PollSucceeded
 from longstop.telemetry.events.sources import CircuitOpened, ListingFailed, MatchesRefused
 from longstop.testing import VirtualClock, run_virtual
 from longstop.watching.poll_dispatcher import Dispatcher, ResourceType, ScrapeQueue, ScrapeRequest
@@ -292,3 +292,18 @@ def test_pages_beyond_a_limit_count_for_no_source_and_no_layout() -> None:
         ask(standing, f"M{nth}", LimitExceeded("too much"))
 
     assert standing.names() == []
+
+
+def test_the_bytes_and_the_work_of_every_poll_are_reported() -> None:
+    running = Running(match("M1", "1"))
+
+    def fail() -> None:
+        running.site.matches["M1"].headline = "rain " * 200
+        running.site.frozen_list = {"M1": match("M1", "1", "2").entry()}
+
+    script(running, (5.0, fail), until=10.0)
+
+    good, failed = of(running.sink, PollSucceeded)[0], of(running.sink, PollFailed)[0]
+    assert good.bytes > 300
+    assert failed.bytes > 1_000
+    assert good.busy_seconds == 0.0  # in virtual time

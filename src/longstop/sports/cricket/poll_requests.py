@@ -46,7 +46,7 @@ from longstop.sports.cricket.totals_gaps_and_derived_events import compare, infe
 
 #: All names are asked for again after this many seconds, until an answer has no news.
 NAMES_CHECKED = 30.0
-#: A poll that has read so many pages reads several at a time.
+#: A poll that has read this many pages reads several at a time.
 MANY_PAGES = 10
 
 
