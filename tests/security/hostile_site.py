@@ -150,15 +150,15 @@ class Observed(Struct, kw_only=True):
 
     #: By match, the greatest age once all matches had been read, in seconds.
     ages: dict[str, float]
-    loop_lag: float
+    loop_lag: float = 0.0
     #: How late a sleeping thread of the test woke up at most: so much the machine itself delays.
-    machine_lag: float
+    machine_lag: float = 0.0
     #: The greatest resident memory, in megabytes.
-    memory: float
-    exit_code: int | None
-    log: list[dict[str, Any]]
+    memory: float = 0.0
+    exit_code: int | None = None
+    log: list[dict[str, Any]] = []
     #: Of all files in its data directory.
-    disk: int
+    disk: int = 0
 
     def logged(self, name: str, ref: str = "") -> list[dict[str, Any]]:
         return [line for line in self.log if line.get("event") == name and ref in str(line)]

@@ -175,6 +175,11 @@ async def crowded_list(request: Request) -> bytes | None:
     """50,000 matches in a listing, on at most 5 MB."""
     if not request.path.endswith(LIST):
         return None
+    return _crowd()
+
+
+@cache
+def _crowd() -> bytes:
     entry = {"a": "T1.T2", "B": "B", "j": "1/0(0.1", "k": ""}
     return msgspec.json.encode({**dict.fromkeys(GOOD, entry), **{f"X{nth}": entry for nth in range(50_000)}})
 
@@ -196,7 +201,7 @@ class ChangingList:
 
 def check_others(seen: Observed) -> None:
     assert seen.exit_code is None
-    assert 0 < seen.loop_lag < LAG_SECONDS
+    assert 0 < seen.loop_lag < LAG_SECONDS + seen.machine_lag
     assert seen.memory < MEGABYTES
     assert seen.oldest("other") < FRESH_SECONDS
 
