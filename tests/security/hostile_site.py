@@ -39,7 +39,7 @@ MEGABYTE = 1 << 20
 START_SECONDS = 30.0
 LAG_WINDOW_SECONDS = 10.5
 #: How long what is expected may take on a busy machine.
-PATIENCE_SECONDS = 40.0
+PATIENCE_SECONDS = 20.0
 
 
 class _MachineLag:
