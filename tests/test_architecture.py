@@ -26,6 +26,7 @@ PURE = (
     "sports.*",
     "matches.map_ids_and_keys_between_feeds",
     "matches.event_versions_and_confirmation",
+    "matches.limits",
     "resilience.*",
     "fetching.browser.proxy_sessions",
     "fetching.browser.recycle_and_hang_policy",

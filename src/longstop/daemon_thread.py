@@ -50,9 +50,8 @@ class DaemonThread:
 
     def _work(self) -> None:
         while (job := self._next()) is not None:
-            answer, call = job
-            if answer.set_running_or_notify_cancel():
-                _run(call, answer)
+            _run(*job)
+            del job  # it would keep the result until the next call
 
     def _next(self) -> _Job | None:
         """Return the next job; `None` ends the thread, and the next call starts a new one."""
@@ -63,7 +62,9 @@ class DaemonThread:
             return None
 
 
-def _run(call: Callable[[], Any], answer: Future[Any]) -> None:
+def _run(answer: Future[Any], call: Callable[[], Any]) -> None:
+    if not answer.set_running_or_notify_cancel():
+        return
     try:
         result = call()
     except BaseException as error:  # it is the caller's; the thread goes on

@@ -4,6 +4,8 @@
 these where they enter. Every fetch and parse error names its source and request.
 """
 
+from typing import TypeVar
+
 
 class LongstopError(Exception):
     """Base of all errors. Its message is shown to the user as it is, without a traceback."""
@@ -17,10 +19,15 @@ class UsageError(LongstopError):
     """A command cannot do what was requested. The message says what to do instead."""
 
 
+#: A site can make the reason of an error as long as a page.
+MAX_REASON_CHARACTERS = 1_000
+
+
 class SourceError(LongstopError):
     """Base of all errors of one request to one source."""
 
     def __init__(self, reason: str) -> None:
+        reason = reason if len(reason) <= MAX_REASON_CHARACTERS else f"{reason[:MAX_REASON_CHARACTERS]}…"
         super().__init__(reason)
         self.reason = reason
         #: Set where the error passes, by `name`.
@@ -29,6 +36,8 @@ class SourceError(LongstopError):
         self.retries = 0
         #: Whether the request was a half-open probe, whose failure is expected.
         self.is_canary = False
+        #: Whether the attempt to poll has counted it.
+        self.is_counted = False
         #: Where the unreadable page was saved; `None` if it was not.
         self.page: str | None = None
 
@@ -131,6 +140,10 @@ class LayoutChanged(ParseError):
     """A required field is missing or has another type."""
 
 
+class LimitExceeded(SourceError):
+    """A page or match shows more than the limits allow, or takes too long to parse."""
+
+
 class ObservationError(SourceError):
     """A page was parsed, but its content is rejected."""
 
@@ -194,3 +207,21 @@ class RestartNeeded(LongstopError):
 
 class IllegalTransition(LongstopError):
     """A state machine has no such transition."""
+
+
+Raised = TypeVar("Raised", bound=BaseException)
+
+
+def without_frames(error: Raised) -> Raised:
+    """Return an error without its causes and the frames that it passed.
+
+    Their variables keep whole pages in memory: an error that a frame holds, and that holds the frame, is freed only by
+    the garbage collector.
+    """
+    chain: list[BaseException | None] = [error]
+    while chain:
+        each = chain.pop()
+        if each is not None:
+            chain += (each.__cause__, each.__context__)
+            each.__traceback__ = each.__cause__ = each.__context__ = None
+    return error

@@ -91,6 +91,41 @@ class Fetching(Group):
     """Maximum bytes of one decoded body; a larger one is aborted."""
 
 
+class MatchLimits(Group):
+    poll_bytes: Annotated[Whole, Field(ge=100_000, le=1_000_000_000), Env("SCRAPER_MAX_POLL_BYTES")] = 12_000_000
+    """Bytes of all pages of one poll; a poll that needs more is refused."""
+
+    poll_pages: Annotated[Whole, Field(ge=10, le=100_000), Env("SCRAPER_MAX_POLL_PAGES")] = 600
+    """Pages of one poll; a five-day Test match has about 300."""
+
+    items: Annotated[Whole, Field(ge=100, le=1_000_000), Env("SCRAPER_MAX_ITEMS")] = 2_000
+    """Items of one list of a page, such as events, players or figures."""
+
+    events: Annotated[Whole, Field(ge=100, le=1_000_000), Env("SCRAPER_MAX_EVENTS")] = 10_000
+    """Events of a match, and items of all pages of one poll; a five-day Test match has about 3,500."""
+
+    innings: Annotated[Whole, Field(ge=4, le=1000), Env("SCRAPER_MAX_INNINGS")] = 50
+    """Innings of a match, super overs included."""
+
+    overs: Annotated[Whole, Field(ge=50, le=10_000), Env("SCRAPER_MAX_OVERS")] = 500
+    """Overs of an innings; the longest so far had 335."""
+
+    entries: Annotated[Whole, Field(ge=10, le=1_000_000), Env("SCRAPER_MAX_ENTRIES")] = 5_000
+    """Entries of a listing; a longer one is refused, and known matches are polled without it."""
+
+    matches: Annotated[Whole, Field(ge=1, le=100_000), Env("SCRAPER_MAX_MATCHES")] = 2_000
+    """Matches of one source that are watched, or ended within the last day; further ones are not watched."""
+
+    text: Annotated[Whole, Field(ge=100, le=1_000_000), Env("SCRAPER_MAX_TEXT")] = 500
+    """Characters of one text, such as a name."""
+
+    payload_bytes: Annotated[Whole, Field(ge=10_000, le=100_000_000), Env("SCRAPER_MAX_PAYLOAD_BYTES")] = 1_000_000
+    """Bytes of the payload of a match."""
+
+    parse_seconds: Annotated[Number, Field(ge=0.1, le=60), Env("SCRAPER_MAX_PARSE_SECONDS")] = 5.0
+    """Seconds for parsing a large page, or for comparing a large match with what is stored."""
+
+
 class BrowserTimeouts(Group):
     page: Annotated[Number, Field(ge=0.1, le=300), Env("PAGE_TIMEOUT_SECONDS")] = 30.0
     """Seconds that a browser may take for one response in total."""
@@ -279,6 +314,7 @@ class Supervision(Group):
 class Scraper(Group):
     lifecycle: Lifecycle = Lifecycle()
     fetching: Fetching = Fetching()
+    limits: MatchLimits = MatchLimits()
     browser: Browser = Browser()
     resources: ResourceSettings = ResourceSettings()
     resilience: Resilience = Resilience()

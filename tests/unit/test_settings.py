@@ -131,6 +131,17 @@ def test_every_variable_reaches_its_leaf() -> None:
         "CONCURRENCY_CAP": "8",
         "FETCH_TIMEOUT_SECONDS": "3",
         "FETCH_MAX_BODY_BYTES": "2048",
+        "SCRAPER_MAX_POLL_BYTES": "200000",
+        "SCRAPER_MAX_POLL_PAGES": "20",
+        "SCRAPER_MAX_ITEMS": "300",
+        "SCRAPER_MAX_EVENTS": "400",
+        "SCRAPER_MAX_INNINGS": "5",
+        "SCRAPER_MAX_OVERS": "60",
+        "SCRAPER_MAX_ENTRIES": "70",
+        "SCRAPER_MAX_MATCHES": "80",
+        "SCRAPER_MAX_TEXT": "900",
+        "SCRAPER_MAX_PAYLOAD_BYTES": "20000",
+        "SCRAPER_MAX_PARSE_SECONDS": "3",
         "TOKEN_TTL_HOURS": "1",
         "LONGSTOP_SETTLED_SECONDS": "2",
         "LONGSTOP_STALL_SECONDS": "20",
@@ -172,6 +183,19 @@ def test_every_variable_reaches_its_leaf() -> None:
     assert settings.scraper.monitoring.error_rate_threshold == 3
     assert settings.scraper.monitoring.keep_error_pages is False
     assert settings.scraper.fetching.model_dump() == {"concurrency_cap": 8, "timeout": 3, "max_body_bytes": 2048}
+    assert settings.scraper.limits.model_dump() == {
+        "poll_bytes": 200000,
+        "poll_pages": 20,
+        "items": 300,
+        "events": 400,
+        "innings": 5,
+        "overs": 60,
+        "entries": 70,
+        "matches": 80,
+        "text": 900,
+        "payload_bytes": 20000,
+        "parse_seconds": 3,
+    }
     browser = settings.scraper.browser
     assert browser.model_dump(exclude={"proxy"}) == {
         "executable": "/opt/chromium",

@@ -59,7 +59,9 @@ async def run_scraper(settings: Settings) -> None:
                 hot=hot,
                 ops=ops,
                 browsers=browser_pool(settings.scraper.browser, directory, scratch, bus),
-                dispatcher=Dispatcher(clock=clock, bus=bus, cap=settings.scraper.fetching.concurrency_cap),
+                dispatcher=Dispatcher(
+                    clock=clock, bus=bus, cap=settings.scraper.fetching.concurrency_cap, sources=len(configs)
+                ),
                 pages=ErrorPages(directory.storage / "error_pages") if is_kept else NoPages(),
                 screenshots=directory.storage / "errors" if is_kept else None,
                 memory_check=MemoryCheck(settings.scraper.resources.memory.min_available_mb << 20),

@@ -18,6 +18,7 @@ from longstop.fetching.guarded_and_replaceable_fetcher import (
     ReplaceableFetcher,
 )
 from longstop.fetching.http import HttpFetcher
+from longstop.matches.limits import Limits
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client_and_poll_attempt import SourceClient
@@ -96,6 +97,7 @@ class SourceRuntime:
             self._admission(),
             is_browser_based=is_browser_based,
             on_suspect=self._distrust_mode,
+            limits=Limits(**self._settings.limits.model_dump()),
         )
         self.scheduler = self._scheduler()
 
@@ -187,7 +189,8 @@ class SourceRuntime:
             allow_private_addresses=config.allow_private_addresses,
             deadline_seconds=fetching.timeout,
             max_body_bytes=fetching.max_body_bytes,
-            max_connections=fetching.concurrency_cap,
+            # One is for the listing, which never waits for polls.
+            max_connections=fetching.concurrency_cap + 1,
         )
 
     def _guards(self) -> GuardPolicy:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from longstop.errors import FetchTimeout, LayoutPaused, ParseError, SourceError, UsageError
+from longstop.errors import FetchTimeout, LayoutPaused, ParseError, SourceError, UsageError, without_frames
 from longstop.matches.source_client_and_poll_attempt import PollClient
 from longstop.model.source_queries_and_answers import RENDERED, Observation, Query
 from longstop.sports.base import Draft, MatchState, Sport
@@ -48,7 +48,7 @@ class DomFallback:
         except SourceError as failure:
             self._bus.emit(resource_failed(state, RENDERED, failure))
             raise error from failure
-        return Observation(captured_at=client.now(), view=board, replaced=error, keys=state.keys)
+        return Observation(captured_at=client.now(), view=board, replaced=without_frames(error), keys=state.keys)
 
     def diff(self, state: MatchState, observation: Observation) -> Draft:
         """Return what to store for a rendered page; raise the error that led to it when the page does not fit."""

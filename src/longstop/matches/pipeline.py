@@ -23,7 +23,14 @@ import msgspec
 from msgspec import Struct
 
 from longstop.clock import Clock
-from longstop.errors import ObservationError, ResourcesExhausted, SourceError, StorageError
+from longstop.errors import (
+    LimitExceeded,
+    ObservationError,
+    ResourcesExhausted,
+    SourceError,
+    StorageError,
+    without_frames,
+)
 from longstop.matches.dom_fallback import DomFallback, resource_failed
 from longstop.matches.map_ids_and_keys_between_feeds import as_stored, learn_keys
 from longstop.matches.source_client_and_poll_attempt import PollAttempt, PollClient, SourceClient
@@ -39,6 +46,8 @@ from longstop.sports.base import Draft, MatchState, Sport
 from longstop.storage.base import MatchStore, MatchUpdate, Receipt, SnapshotDraft
 from longstop.telemetry.bus import Bus
 
+#: The comparison of a match with more events takes place outside the event loop.
+LARGE_MATCH_EVENTS = 2_000
 #: The confidence in a source while there is no other to compare with.
 SINGLE_SOURCE = 1.0
 
@@ -110,7 +119,7 @@ class Pipeline:
                 client.use_keys(partial(self._sport.rekey, keys=keys))
                 observation = await self._sport.read(client, state, is_full=is_full, stand_in=stand_in)
             if is_doubted and observation.view is not None:
-                self._sport.diff(state, observation)  # raises what the diff to be stored would raise
+                await self._draft(state, observation, attempt)  # raises what the diff to be stored would raise
         except ObservationError as error:
             error.name(ref.source, f"poll of {ref.source_id}")
             observation, keys = await self._from_scratch(client, state, error), state.keys
@@ -126,9 +135,11 @@ class Pipeline:
         """Return the answers that contradict the stored match, read as if nothing was stored; raise if impossible."""
         try:
             observation = await self._sport.read(client, _blank(state), is_full=True)
+        except LimitExceeded:
+            raise
         except SourceError as failure:
             raise error from failure
-        return msgspec.structs.replace(observation, contradiction=error)
+        return msgspec.structs.replace(observation, contradiction=without_frames(error))
 
     def _rekey(self, keys: Keys) -> Callable[[Any], Any] | None:
         return partial(self._sport.rekey, keys=keys) if keys else None
@@ -161,7 +172,7 @@ class Pipeline:
             attempt.reach(AttemptState.DONE)
             return PollResult(state=state, receipt=None, trust=trust)
         try:
-            draft = self._draft(state, observation)
+            draft = await self._draft(state, observation, attempt)
         except SourceError as error:
             error.name(state.feed.source, f"poll of {state.feed.source_id}")
             raise
@@ -186,7 +197,22 @@ class Pipeline:
         after = msgspec.structs.replace(draft.state, digests=observation.digests, keys=observation.keys)
         return PollResult(state=after.after(receipt) if receipt else after, receipt=receipt, trust=trust)
 
-    def _draft(self, state: MatchState, observation: Observation) -> Draft:
+    async def _draft(self, state: MatchState, observation: Observation, attempt: PollAttempt) -> Draft:
+        """Return what to store; raise if the match shows more than the limits, or takes too long to compare."""
+        limits, started = self._client.limits, self._clock.monotonic()
+        extent = {} if observation.replaced else self._sport.extent(observation.view)
+        limits.check_extent(extent)
+        size = len(state.events) + extent.get("events", 0)
+        call = partial(self._compare, state, observation)
+        try:
+            is_large = size > LARGE_MATCH_EVENTS
+            draft = await self._client.run_apart(call, f"comparing {size:,} events") if is_large else call()
+        finally:
+            attempt.busy_seconds += self._clock.monotonic() - started
+        limits.check_draft(draft)
+        return draft
+
+    def _compare(self, state: MatchState, observation: Observation) -> Draft:
         if observation.replaced is not None:
             return self._dom.diff(state, observation)
         if observation.contradiction is not None:

@@ -3,22 +3,36 @@
 Admission control decides before each query, and learns the outcome.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from longstop.clock import Clock, SystemClock
-from longstop.errors import IllegalTransition, PageNotFound, SourceError, UsageError
+from longstop.daemon_thread import DaemonThread
+from longstop.errors import (
+    IllegalTransition,
+    LimitExceeded,
+    PageNotFound,
+    SourceError,
+    UsageError,
+    without_frames,
+)
 from longstop.fetching.base import Fetcher, FetchRequest, Page
+from longstop.matches.limits import Limits
 from longstop.model.match import SOURCE_ID, Priority
 from longstop.model.source_queries_and_answers import LIST, LIVE, Listing, ListingEntry, Query
 from longstop.resilience.poll_attempt_states import TRANSITIONS, AttemptState
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.sources.base import Source
 from longstop.sources.bodies_and_urls import digest_of, mapping_errors, read_body
+
+#: Larger bodies are parsed outside the event loop.
+LARGE_BODY_BYTES = 256 << 10
 
 View = TypeVar("View")
 #: Identifies a request within one poll: method, URL, body.
@@ -39,8 +53,8 @@ RecordOutcome = Callable[[BaseException | None, bytes | None, str], None]
 class Admission(Protocol):
     """Decides whether a source may be queried, and learns the outcome."""
 
-    def admit(self, resource: str) -> RecordOutcome:
-        """Return what records the outcome of the query, or raise `CircuitOpen`."""
+    def admit(self, resource: str, source_id: str = "") -> RecordOutcome:
+        """Return what records the outcome of the query, or raise `CircuitOpen`. A listing has no source id."""
         ...
 
     def retry_now(self) -> bool:
@@ -51,7 +65,7 @@ class Admission(Protocol):
 class OpenAdmission:
     """Admits every query: for single reads by an operator, and for tests."""
 
-    def admit(self, resource: str) -> RecordOutcome:
+    def admit(self, resource: str, source_id: str = "") -> RecordOutcome:
         return lambda error, body, page: None
 
     def retry_now(self) -> bool:
@@ -70,7 +84,9 @@ class PollAttempt:
         self.state = AttemptState.INIT
         #: The number of errors by type.
         self.errors: dict[str, int] = {}
-        self._last: SourceError | None = None
+        #: Bytes of its pages, and seconds spent on parsing and comparing them.
+        self.bytes = 0
+        self.busy_seconds = 0.0
 
     def reach(self, state: AttemptState) -> None:
         """Move to the next stage, unless the attempt is already there."""
@@ -81,13 +97,14 @@ class PollAttempt:
 
     def answered(self, page: Page) -> None:
         self.answers += 1
+        self.bytes += len(page.body)
         if page.retries:
             self._count("Retried", page.retries)
 
     def failed(self, error: SourceError) -> None:
         """Count an error once, with its retries; ignore canaries and queries that were not sent."""
-        is_counted, self._last = error is self._last, error
-        if kind_of(error) is not FailureKind.NOT_SENT and not (error.is_canary or is_counted):
+        if kind_of(error) is not FailureKind.NOT_SENT and not (error.is_canary or error.is_counted):
+            error.is_counted = True
             self._count(type(error).__name__, 1 + error.retries)
 
     @property
@@ -109,8 +126,10 @@ class SourceClient:
         *,
         is_browser_based: bool = False,
         on_suspect: Callable[[], None] = lambda: None,
+        limits: Limits | None = None,
     ) -> None:
         self.source = source
+        self.limits = limits or Limits()
         #: Called when a poll is not believed because an answer may have been altered.
         self.on_suspect = on_suspect
         self.fetcher = fetcher
@@ -119,6 +138,32 @@ class SourceClient:
         self._is_browser_based = is_browser_based
         self._listing: Listing | None = None
         self._listing_digest: Mapping[str, bytes] = {}
+        #: For long calls, one at a time; the last one, while it runs.
+        self._thread = DaemonThread(f"parsing of {source.name}")
+        self._turn = asyncio.Lock()
+        self._call: asyncio.Future[Any] | None = None
+
+    async def run_apart(self, call: Callable[[], View], what: str) -> View:
+        """Make a long call outside the event loop, one at a time; raise if it takes too long.
+
+        A call cannot be stopped: after one that took too long, the next one waits for its end.
+        """
+        async with self._turn:
+            if self._call is not None:
+                await asyncio.wait({self._call})
+            job = self._call = asyncio.ensure_future(self._thread.run(call))
+            job.add_done_callback(self._ended)
+            done, _ = await asyncio.wait({job}, timeout=self.limits.parse_seconds)
+        if not done:
+            seconds = self.limits.parse_seconds
+            raise LimitExceeded(f"{what} took more than {seconds:g} s (SCRAPER_MAX_PARSE_SECONDS)")
+        result: View = job.result()
+        return result
+
+    def _ended(self, job: asyncio.Future[Any]) -> None:
+        self._call = None
+        if not job.cancelled():
+            job.exception()  # the poll may have ended
 
     def use_source(self, source: Source) -> None:
         """Use a new configuration of the source from now on."""
@@ -140,7 +185,7 @@ class SourceClient:
         query, client = Query(resource=LIST), PollClient(self, known=self._listing_digest)
         is_unchanged = await client.are_unchanged(query)
         if self._listing is None or not is_unchanged:
-            self._listing = _addressable(await client.ask(query, Listing))
+            self._listing = await client.ask(query, Listing)
             self._listing_digest = client.digests
         return self._listing
 
@@ -176,6 +221,8 @@ class PollClient:
         self._clock = clock or SystemClock()
         #: Replaces the source's keys of players and teams by the stored ones.
         self._rekey = rekey
+        #: The pages fetched so far, and the items in the lists of those that were parsed.
+        self._page_count = self._items = 0
         self._pages: dict[_PageKey, Page] = {}
         self._page_digests: dict[_PageKey, bytes] = {}
         self._views: dict[Query, Any] = {}
@@ -201,6 +248,7 @@ class PollClient:
         """Parse with other keys from now on; fetched pages stay."""
         self._rekey = rekey
         self._views.clear()
+        self._items = 0
 
     async def ask(self, query: Query, kind: type[View]) -> View:
         reading = await self._read(query)
@@ -226,7 +274,7 @@ class PollClient:
         if query in self._views:
             return self._views[query]
         self._attempt.reach(AttemptState.INTERCEPTING)
-        source, record = self._client.source, self._client.admission.admit(query.resource)
+        source, record = self._client.source, self._client.admission.admit(query.resource, query.source_id)
         body: bytes | None = None
         address = ""
         try:
@@ -235,11 +283,10 @@ class PollClient:
             address = request.page or request.url
             body = (await self._page(request)).body
             self._attempt.reach(AttemptState.CAPTURED)
-            if is_head and self._is_known(query, self._digest(query, request, body)):
+            if is_head and self._is_known(query, await self._digest(query, request, body)):
                 reading: Any = _Outcome.UNCHANGED
             else:
-                reading = read_body(source, query, body)
-                reading = self._views[query] = self._rekey(reading) if self._rekey else reading
+                reading = self._views[query] = await self._parse(query, body)
                 self._suspicions[query] = getattr(reading, "suspicions", ())
         except BaseException as error:
             # A source need not offer an optional resource.
@@ -250,26 +297,41 @@ class PollClient:
             record(error, body, address)
             if not is_missing:
                 raise
+            without_frames(error)
             self._views[query] = _Outcome.MISSING
             is_same = is_head and self._is_known(query, b"")
             return _Outcome.UNCHANGED if is_same else _Outcome.MISSING
         record(None, body, address)
         return reading
 
+    async def _parse(self, query: Query, body: bytes) -> Any:
+        """Return the view of a body with the stored keys, or raise if it exceeds a limit."""
+        reading, size = await self._run(partial(_parsed, self._client, self._rekey, query, body), query, body)
+        self._items += size
+        self._client.limits.check("events", self._items, "items in the lists of one poll")
+        return reading
+
+    async def _run(self, call: Callable[[], View], query: Query, body: bytes) -> View:
+        """Make a call that takes long if the body is large, then outside the event loop."""
+        started = self._clock.monotonic()
+        try:
+            if len(body) < LARGE_BODY_BYTES:
+                return call()
+            return await self._client.run_apart(call, f"a page of {len(body):,} bytes ({query})")
+        finally:
+            self._attempt.busy_seconds += self._clock.monotonic() - started
+
     def _is_known(self, query: Query, digest: bytes) -> bool:
         """Store a digest; return whether the last poll had the same."""
         self.digests[query.resource] = digest
         return self._known.get(query.resource) == digest
 
-    def _digest(self, query: Query, request: FetchRequest, body: bytes) -> bytes:
+    async def _digest(self, query: Query, request: FetchRequest, body: bytes) -> bytes:
         """Return the digest of a page, computed once for all its queries."""
         key = _page_key(request)
         if key not in self._page_digests:
-            try:
-                digest = self._client.source.digest(query, body)
-            except (Exception, SystemExit):  # parsing the body raises the proper error
-                digest = digest_of(body)
-            self._page_digests[key] = digest
+            call = partial(_digested, self._client.source, query, body)
+            self._page_digests[key] = await self._run(call, query, body)
         return self._page_digests[key]
 
     async def _page(self, request: FetchRequest) -> Page:
@@ -277,18 +339,44 @@ class PollClient:
         if key not in self._pages:
             page = await self._client.fetcher.fetch(msgspec.structs.replace(request, priority=self._priority))
             self._attempt.answered(page)
+            self._page_count += 1
+            self._client.limits.check("poll_pages", self._page_count, "pages in one poll")
+            self._client.limits.check("poll_bytes", self._attempt.bytes, "bytes in one poll")
             self._pages[key] = page
         return self._pages[key]
+
+
+def _parsed(client: SourceClient, rekey: Callable[[Any], Any] | None, query: Query, body: bytes) -> tuple[Any, int]:
+    """Return the view of a body, and the size of its longest list; raise if it exceeds a limit."""
+    reading = read_body(client.source, query, body)
+    if isinstance(reading, Listing):
+        client.limits.check("entries", len(reading.boards) + len(reading.unreadable), "entries in the listing")
+        return _usable(reading, client.limits), 0
+    size = client.limits.check_view(reading)
+    return (rekey(reading) if rekey else reading), size
+
+
+def _digested(source: Source, query: Query, body: bytes) -> bytes:
+    try:
+        return source.digest(query, body)
+    except (Exception, SystemExit):  # parsing the body raises the proper error
+        return digest_of(body)
 
 
 def _page_key(request: FetchRequest) -> _PageKey:
     return request.method, request.url, request.body
 
 
-def _addressable(listing: Listing) -> Listing:
-    """Return the listing without matches whose ids cannot be used in URLs and commands."""
-    invalid = tuple(entry.source_id for entry in listing.boards if not SOURCE_ID.fullmatch(entry.source_id))
-    if not invalid:
+def _usable(listing: Listing, limits: Limits) -> Listing:
+    """Return the listing without matches whose ids cannot be used in URLs and commands, or whose texts are too long."""
+    boards, unusable = list[ListingEntry](), list[str]()
+    for entry in listing.boards:
+        # The fingerprint has the texts of an entry.
+        is_short = max(len(entry.fingerprint), len(entry.headline), *map(len, entry.teams)) <= limits.text
+        if is_short and SOURCE_ID.fullmatch(entry.source_id):
+            boards.append(entry)
+        else:
+            unusable.append(entry.source_id[:80])
+    if not unusable:
         return listing
-    boards = tuple(entry for entry in listing.boards if entry.source_id not in invalid)
-    return Listing(boards=boards, unreadable=(*listing.unreadable, *invalid))
+    return Listing(boards=tuple(boards), unreadable=(*listing.unreadable, *unusable))

@@ -25,6 +25,9 @@ SUSPECT_SECONDS = 30.0
 #: A match that was believed without a witness counts as confirmed after this time without a contradiction.
 CONFIRMED_SECONDS = 30.0
 
+#: A doubt names at most this many suspicions.
+MANY_SUSPICIONS = 5
+
 _NUMBER = re.compile(r"-?\d+")
 
 
@@ -122,7 +125,8 @@ def judge_suspect(trust: Trust, answers: Answers, now: float) -> Judgement:
     kinds = answers.suspicion_kinds
     if kinds <= trust.tolerated:
         return Judgement(replace(trust, tolerated=kinds))
-    doubt = "; ".join(answers.suspicions)
+    more = len(answers.suspicions) - MANY_SUSPICIONS
+    doubt = "; ".join((*answers.suspicions[:MANY_SUSPICIONS], *([f"and {more} more"] if more > 0 else ())))
     after = trust.counted(doubt, answers, now)
     if after.has_agreed(SUSPECT_SECONDS, now):
         return Judgement(replace(trust, tolerated=kinds))

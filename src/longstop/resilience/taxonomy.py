@@ -18,6 +18,8 @@ class FailureKind(StrEnum):
     CONTENT = "content"
     #: The response is of another match, contradicts itself or what is stored: counts nowhere, is retried soon.
     UNTRUSTED = "untrusted"
+    #: The match shows more than the limits allow: counts for the match alone.
+    EXCESS = "excess"
     #: The site does not know the page.
     GONE = "gone"
     #: No request was sent: counts nowhere.
@@ -49,6 +51,7 @@ MEANINGS: dict[type[errors.SourceError], Meaning] = {
     errors.MalformedBody: Meaning(kind=FailureKind.CONTENT, is_soft=True),
     errors.BodyTooLarge: Meaning(kind=FailureKind.CONTENT, is_soft=False),
     errors.LayoutChanged: Meaning(kind=FailureKind.CONTENT, is_soft=False),
+    errors.LimitExceeded: Meaning(kind=FailureKind.EXCESS, is_soft=False),
     errors.LayoutSuspected: Meaning(kind=FailureKind.UNTRUSTED, is_soft=False),
     errors.WrongMatch: Meaning(kind=FailureKind.UNTRUSTED, is_soft=False),
     errors.UnconfirmedMatch: Meaning(kind=FailureKind.UNTRUSTED, is_soft=True),

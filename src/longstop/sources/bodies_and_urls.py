@@ -21,6 +21,7 @@ Small = Annotated[int, Meta(ge=0, le=9_999)]
 Id = Annotated[int, Meta(ge=0, le=2**53)]
 
 MAX_URL_CHARACTERS = 2_000
+MAX_NAME_CHARACTERS = 2_000
 
 #: Words and class names of CAPTCHA pages; no page of data has them near its top. Pages of data load Google's
 #: `recaptcha` script, though: only its visible element counts.
@@ -67,8 +68,12 @@ def digest_of(content: object) -> bytes:
 
 
 def clean_name(name: str) -> str:
-    """Return a name without surrounding whitespace, in Unicode NFC."""
-    return normalize("NFC", name.strip())
+    """Return a name without surrounding whitespace, in Unicode NFC; one that is too long for a name only stripped.
+
+    The time to normalise grows with the square of the number of combining characters.
+    """
+    name = name.strip()
+    return normalize("NFC", name) if len(name) <= MAX_NAME_CHARACTERS else name
 
 
 def read_body(source: Source, query: Query, body: bytes) -> Any:

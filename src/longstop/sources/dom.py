@@ -16,6 +16,8 @@ from longstop.sources.bodies_and_urls import is_challenge
 
 Value = TypeVar("Value")
 
+#: A selector that finds more is too general.
+MAX_NODES = 500
 #: Selects the node that is searched, not its descendants.
 ITSELF = ""
 
@@ -67,7 +69,9 @@ class RenderedPage:
     def find(self, field: Field[Value], within: LexborNode | None = None) -> Value | None:
         """Return the value of a field; `None` if no selector yields a parseable text."""
         for nth, selector in enumerate(field.selectors):
-            value = _agreed(selector.read(_text(node)) for node in self._nodes(selector.css, within))
+            nodes = self._nodes(selector.css, within)
+            # Nested nodes share their text: the time to read them all could grow with the square of the page.
+            value = _agreed(selector.read(_text(node)) for node in nodes) if len(nodes) <= MAX_NODES else None
             if value is not None:
                 self._note(field.name, nth)
                 return value

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 import msgspec
 from msgspec import Struct
 
-from longstop.errors import PageNotFound, SourceError, UsageError, WrongMatch
+from longstop.errors import LimitExceeded, PageNotFound, SourceError, UsageError, WrongMatch, without_frames
 from longstop.model.data_finding import Finding, FindingKind
 from longstop.model.event import RESULT, Event, EventKey
 from longstop.model.match import MatchRef, MatchRow, MatchStatus, Priority, priority_of
@@ -213,6 +213,10 @@ class Sport(ABC, Generic[State]):
         """Return the events of a view, to compare two polls; empty if they cannot be compared."""
         return frozenset()
 
+    def extent(self, view: Any) -> Mapping[str, int]:
+        """Return how much a view shows of what `matches/limits.py` limits, such as its newest innings, cheaply."""
+        return {}
+
     @abstractmethod
     def order(self, event: Event) -> tuple[float, ...]:
         """Return a sort key: the order of play."""
@@ -287,8 +291,10 @@ async def ask_optional(
         view = await client.ask_if_there(query, kind)
         if view is not None and check is not None:
             check(view)
+    except LimitExceeded:  # the match is refused
+        raise
     except SourceError as error:
-        absent[query.resource] = error
+        absent[query.resource] = without_frames(error)
         return None
     return view
 

@@ -27,6 +27,7 @@ _TYPES = {
     FailureKind.REFUSAL: ErrorType.AUTH,
     FailureKind.CONTENT: ErrorType.PARSING,
     FailureKind.UNTRUSTED: ErrorType.PARSING,
+    FailureKind.EXCESS: ErrorType.PARSING,
     FailureKind.GONE: ErrorType.NOT_FOUND,
 }
 _KINDS = {kind.__name__: meaning.kind for kind, meaning in MEANINGS.items()}

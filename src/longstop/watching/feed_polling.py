@@ -15,6 +15,7 @@ from longstop.errors import (
     ResourcesExhausted,
     SourceError,
     StorageError,
+    without_frames,
 )
 from longstop.exhaustion import mapped
 from longstop.matches.live_match_and_feeds import Feed, LiveMatch, LiveMatches
@@ -38,7 +39,7 @@ from longstop.watching.polling_state_and_decisions import SOURCE_WIDE, Postponem
 from longstop.watching.watch_telemetry import WatchEvents
 
 #: Failures caused by the match itself; they count for its breaker.
-_COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT})
+_COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT, FailureKind.EXCESS})
 #: A feed is alive for this long after a good poll, or for this many of its intervals. Then another feed may lead.
 ALIVE_SECONDS = 10.0
 ALIVE_INTERVALS = 2.0
@@ -288,7 +289,10 @@ class FeedWatch:
             else:
                 await match.check_alive(feed, attempt)
         except Exception as error:
-            await self._note_failure(mapped(error), attempt, permit)
+            try:
+                await self._note_failure(mapped(error), attempt, permit)
+            finally:
+                without_frames(error)
         else:
             # A feed that does not lead, or was too slow, was not read in full.
             self._note_success(before, polled, attempt, permit, started, is_full=is_full and polled is not None)
@@ -338,7 +342,7 @@ class FeedWatch:
                 self._note_postponed(error, self._context.now())
                 return False
             self.polling = self.polling.after_failure(error, self._context.now(), errors=0)
-            self._events.failure(error, AttemptState.VALIDATED)
+            self._events.failure(error, PollAttempt(), AttemptState.VALIDATED)
             return False
         self._events.changes(before, self.state)
         return True
@@ -363,7 +367,13 @@ class FeedWatch:
         now = self._context.now()
         seconds = now.monotonic - started.monotonic
         self._context.bus.emit(
-            PollSucceeded(match_id=before.row.match_id, ref=str(before.row.ref), seconds=round(seconds, 3))
+            PollSucceeded(
+                match_id=before.row.match_id,
+                ref=str(before.row.ref),
+                seconds=round(seconds, 3),
+                bytes=attempt.bytes,
+                busy_seconds=round(attempt.busy_seconds, 3),
+            )
         )
         is_news, errors = receipt is not None, attempt.error_count
         self.polling = self.polling.after_poll(
@@ -390,7 +400,7 @@ class FeedWatch:
         if isinstance(error, SourceError):
             attempt.failed(error)  # a refused observation was not counted by the client
         self.polling = self.polling.after_failure(error, now, errors=attempt.error_count)
-        self._events.failure(error, attempt.state)
+        self._events.failure(error, attempt)
         if not isinstance(error, LongstopError):  # after the failure, whose error names the match
             self._context.bus.emit(TaskFailed.by(error, task=f"watch {self.feed.ref}"))
         if isinstance(error, PageNotFound):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from longstop.clock import Clock, Moment
-from longstop.errors import CircuitOpen, PageNotFound, ResourcesExhausted, SourceError, SourceRefused
+from longstop.errors import CircuitOpen, PageNotFound, ResourcesExhausted, SourceError, SourceRefused, without_frames
 from longstop.matches.source_client_and_poll_attempt import SourceClient
 from longstop.model.source_queries_and_answers import Listing
 from longstop.telemetry.bus import Bus
@@ -67,6 +67,7 @@ class Listings:
         except SourceError as error:
             self.is_awaited, self.is_refused = True, isinstance(error, SourceRefused)
             self._note_failure(error)
+            without_frames(error)
             return None
         if listing is not None:
             self._read = self.asked

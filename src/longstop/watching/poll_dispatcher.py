@@ -1,6 +1,7 @@
-"""The queue of polls, and the loop that runs them: at most `cap` at a time over all sources."""
+"""The queue of polls, and the loop that runs them: at most `cap` at a time, divided among the sources."""
 
 import asyncio
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from enum import StrEnum
@@ -46,11 +47,18 @@ class ScrapeRequest(Struct, frozen=True, kw_only=True):
 
 
 class ScrapeQueue:
-    """Requests by priority, then by time; one for each match and resource, queued or running. Pure."""
+    """Requests by priority, then by time; one for each match and resource, queued or running. Pure.
 
-    def __init__(self) -> None:
+    Among equally urgent requests of several sources, the source with the fewest running ones comes first.
+    """
+
+    def __init__(self, cap: int = 1000, sources: int = 1) -> None:
+        #: How many may run of one source: each of the others keeps half of an equal share.
+        self._most_of_one = max(1, cap - (sources - 1) * max(1, cap // (2 * sources)))
         self._later: list[tuple[float, int, ScrapeRequest]] = []
-        self._ready: list[tuple[int, float, int, ScrapeRequest]] = []
+        #: By source.
+        self._ready = defaultdict[str, list[tuple[int, float, int, ScrapeRequest]]](list)
+        self._running: Counter[str] = Counter()
         self._taken: set[tuple[MatchRef, ResourceType]] = set()
         self._count = 0
 
@@ -67,11 +75,21 @@ class ScrapeQueue:
         """Return the most urgent request that may start now."""
         while self._later and self._later[0][0] <= now:
             scheduled_at, count, request = heappop(self._later)
-            heappush(self._ready, (request.priority, scheduled_at, count, request))
-        return heappop(self._ready)[-1] if self._ready else None
+            heappush(self._ready[request.domain], (request.priority, scheduled_at, count, request))
+        heads = [
+            (ready[0][0], self._running[source], *ready[0][1:3], source)
+            for source, ready in self._ready.items()
+            if ready and self._running[source] < self._most_of_one
+        ]
+        if not heads:
+            return None
+        source = min(heads)[-1]
+        self._running[source] += 1
+        return heappop(self._ready[source])[-1]
 
     def done(self, request: ScrapeRequest) -> None:
         """Allow the next request of the same match and resource."""
+        self._running[request.domain] -= 1
         self._taken.discard(request.slot)
 
     def next_at(self) -> float | None:
@@ -80,16 +98,16 @@ class ScrapeQueue:
 
     @property
     def waiting(self) -> Iterator[ScrapeRequest]:
-        yield from (entry[-1] for entry in self._ready)
+        yield from (entry[-1] for ready in self._ready.values() for entry in ready)
         yield from (entry[-1] for entry in self._later)
 
 
 class Dispatcher:
-    def __init__(self, *, clock: Clock, bus: Bus, cap: int) -> None:
+    def __init__(self, *, clock: Clock, bus: Bus, cap: int, sources: int = 1) -> None:
         self._clock = clock
         self._bus = bus
         self._cap = self._free = cap
-        self._queue = ScrapeQueue()
+        self._queue = ScrapeQueue(cap, sources)
         self._work: dict[str, Work] = {}
         self._changed = asyncio.Event()
 
@@ -100,6 +118,9 @@ class Dispatcher:
     @property
     def running(self) -> int:
         return self._cap - self._free
+
+    def waiting_of(self, source: str) -> int:
+        return sum(request.domain == source for request in self._queue.waiting)
 
     def submit(self, request: ScrapeRequest, work: Work) -> bool:
         """Queue the work; return `False` when the same request is queued or running."""

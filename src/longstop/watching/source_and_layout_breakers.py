@@ -4,13 +4,13 @@
 cannot be parsed. It ignores connection failures: the target's breaker handles those.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from longstop.clock import Clock
 from longstop.errors import CircuitOpen, LayoutPaused, ParseError, SourceChallenged, SourceError
@@ -23,6 +23,10 @@ from longstop.telemetry.events.sources import ChallengeCleared, ChallengeServed,
 
 #: More consecutive unparsable pages of one kind than this mean that the site's layout has changed.
 MAX_UNREADABLE = 10
+#: As many of them at most count of one match, while the site has lately shown readable pages of another one.
+MAX_OF_ONE_MATCH = 6
+#: What one match shows says nothing about the site while nothing similar happened to another one for this long.
+ALONE_SECONDS = 600.0
 #: Isolated unparsable pages are saved at most this often, so that they do not fill the folder.
 KEEP_EVERY_SECONDS = 300.0
 _COUNTED = frozenset({FailureKind.REFUSAL, FailureKind.CONTENT})
@@ -43,10 +47,28 @@ class _UnreadableStreak(Struct):
     length: int = 0
     closed_until: float = 0.0
     page: str | None = None
+    #: How many of them are counted of each match.
+    matches: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_broken(self) -> bool:
         return self.length > MAX_UNREADABLE
+
+
+class _Latest:
+    """When something last happened to each of the latest two matches."""
+
+    def __init__(self) -> None:
+        self._at: dict[str, float] = {}
+
+    def note(self, match: str, now: float) -> None:
+        self._at.pop(match, None)
+        self._at[match] = now
+        if len(self._at) > 2:
+            del self._at[next(iter(self._at))]
+
+    def has_other(self, match: str, now: float) -> bool:
+        return any(each != match and now - at < ALONE_SECONDS for each, at in self._at.items())
 
 
 class SourceAdmission:
@@ -73,6 +95,9 @@ class SourceAdmission:
         self._clock = clock
         self._bus = bus
         self._streaks = defaultdict[str, _UnreadableStreak](_UnreadableStreak)
+        #: By resource, the matches with readable pages; and those that failed, whatever the resource.
+        self._readable = defaultdict[str, _Latest](_Latest)
+        self._failing = _Latest()
         self._keep_again_at = defaultdict[str, float](float)
         #: Challenges since the last page that was parsed.
         self._challenges = 0
@@ -86,7 +111,7 @@ class SourceAdmission:
         """Return how many queries were rejected because the circuit was open."""
         return self._breaker.rejected
 
-    def admit(self, resource: str) -> RecordOutcome:
+    def admit(self, resource: str, source_id: str = "") -> RecordOutcome:
         """Admit a query and return what records its outcome, or raise `CircuitOpen`."""
         now = self._clock.monotonic()
         is_probe = self._is_probe(resource, now)
@@ -97,7 +122,7 @@ class SourceAdmission:
         self._report(permit.transition)
         if is_probe:
             self._streaks[resource].closed_until = now + self._probe_seconds
-        return partial(self._record, resource, permit, is_probe)
+        return partial(self._record, resource, source_id, permit, is_probe)
 
     def retry_now(self) -> bool:
         """Probe at the next query what an open circuit pauses, as an operator asks; return whether there is any."""
@@ -138,6 +163,7 @@ class SourceAdmission:
     def _record(
         self,
         resource: str,
+        match: str,
         permit: Permit,
         is_probe: bool,
         error: BaseException | None,
@@ -148,22 +174,26 @@ class SourceAdmission:
         now = self._clock.monotonic()
         if error is None:
             self._report(self._breaker.succeed(permit, now))
-            self._record_readable(resource)
+            self._record_readable(resource, match, now)
         elif isinstance(error, SourceError):
             if isinstance(error, ParseError):
-                self._record_unreadable(resource, error, body, now, page)
-            self._record_failure(permit, resource, error, body, now)
+                self._record_unreadable(resource, match, error, body, now, page)
+            self._record_failure(permit, resource, match, error, body, now)
         if is_probe and _is_inconclusive(error):
             self._streaks[resource].closed_until = now
         self._breaker.release(permit)
 
     def _record_failure(
-        self, permit: Permit, resource: str, error: SourceError, body: bytes | None, now: float
+        self, permit: Permit, resource: str, match: str, error: SourceError, body: bytes | None, now: float
     ) -> None:
         if isinstance(error, SourceChallenged):
             self._record_challenge(resource, error, body)
         kind = kind_of(error)
         if kind in _COUNTED:
+            is_alone = bool(match) and not self._failing.has_other(match, now)
+            self._failing.note(match, now)
+            if is_alone:  # its own breaker pauses it
+                return
             self._report(self._breaker.fail(permit, now), last=error.reason)
         elif kind not in _NEUTRAL:
             self._report(self._breaker.succeed(permit, now))
@@ -173,8 +203,15 @@ class SourceAdmission:
             transition.store(self._pauses, PauseKind.SOURCE_CIRCUIT, last)
             report_breaker(self._bus, "source", transition, last=last)
 
-    def _record_unreadable(self, resource: str, error: ParseError, body: bytes | None, now: float, page: str) -> None:
+    def _record_unreadable(
+        self, resource: str, match: str, error: ParseError, body: bytes | None, now: float, page: str
+    ) -> None:
         streak = self._streaks[resource]
+        others_are_readable = bool(match) and self._readable[resource].has_other(match, now)
+        if others_are_readable and streak.matches[match] >= MAX_OF_ONE_MATCH:
+            error.page = streak.page
+            return
+        streak.matches[match] += 1
         streak.length += 1
         if streak.length == MAX_UNREADABLE + 1 or (streak.length == 1 and now >= self._keep_again_at[resource]):
             self._keep_again_at[resource] = now + KEEP_EVERY_SECONDS
@@ -208,7 +245,8 @@ class SourceAdmission:
             self._bus.emit(ChallengeServed(source=self._source, resource=resource, page=self._challenge_page))
         error.page = self._challenge_page
 
-    def _record_readable(self, resource: str) -> None:
+    def _record_readable(self, resource: str, match: str, now: float) -> None:
+        self._readable[resource].note(match, now)
         if self._challenges:
             self._bus.emit(ChallengeCleared(source=self._source, challenges=self._challenges))
             self._challenges = 0

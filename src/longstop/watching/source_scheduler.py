@@ -19,13 +19,15 @@ from longstop.supervision.memory_for_new_matches import MemoryCheck, idle_watche
 from longstop.telemetry.bus import failure_of
 from longstop.telemetry.events.matches import MatchClaimed, MatchDiscovered, WatchStopped
 from longstop.telemetry.events.processes import MemoryInsufficient, StoreFailed
-from longstop.telemetry.events.sources import ListingRead
+from longstop.telemetry.events.sources import ListingRead, MatchesRefused
 from longstop.watching.feed_polling import FeedWatch, WatchContext
 from longstop.watching.listing_requests_and_timing import UNLISTED_FACTOR, Listings, finished_after
 from longstop.watching.poll_dispatcher import Dispatcher, ResourceType, ScrapeRequest, Work
 from longstop.watching.poll_intervals_and_frozen_pages import RestartReason, listing_interval
 from longstop.watching.polling_state_and_decisions import DOUBTED_SECONDS
 
+#: New matches that may wait for their first poll, so that they do not delay known ones; and how many always may.
+MANY_NEW, FEW_NEW = 100, 10
 #: After an outage all matches are due at once: their polls start spread over this many seconds.
 SPREAD_SECONDS = 2.0
 
@@ -68,6 +70,8 @@ class Scheduler:
         #: Matches that an operator removed or paused, by their own refs.
         self._unwatched: set[MatchRef] = set()
         self._paused: set[MatchRef] = set()
+        #: Whether the listing has more new matches than may be watched: for now, or at all.
+        self._is_new_waiting = self._is_full = False
         #: Whether an operator paused the whole source.
         self.is_paused = False
         self._wake = asyncio.Event()
@@ -225,7 +229,7 @@ class Scheduler:
         has_polled = await self._process(listing, self.listings.asked)
         self._restart_stuck()
         self.listings.settle()
-        usual = self._usual_interval()
+        usual = self._cadence.live if self._is_new_waiting else self._usual_interval()
         # The outcome of these polls is not known yet: a doubt must not wait for the next tick of an idle source.
         is_idle = usual > self._cadence.in_break
         return self.listings.distance(DOUBTED_SECONDS if has_polled and is_idle else usual)
@@ -241,16 +245,32 @@ class Scheduler:
         entries = {entry.source_id: entry for entry in listing.boards}
         due = [watch for key, watch in self._watches.items() if watch.see_listing(entries.get(key), asked)]
         new = [entry for key, entry in entries.items() if key not in self._watches and not self.is_excluded(key)]
-        if new and self._has_memory_for(len(new)):
-            due += [found for entry in new if (found := await self._discover(entry))]
+        self._start(due)
+        found = await self._discover_some(new)
+        self._start(found)
+        due += found
         event = ListingRead(
             source=self._source, matches=len(listing.boards), changed=len(due), unreadable=len(listing.unreadable)
         )
         self._bus.emit(event)
-        self._start(due)
         self._finished = finished_after(self._finished, entries, self._clock.monotonic())
         await self._drop_finished()
         return bool(due)
+
+    async def _discover_some(self, new: Collection[ListingEntry]) -> list[FeedWatch]:
+        """Watch new matches, those in play first; return those to poll. The others wait for the next listing."""
+        limit, watched = self.client.limits.matches, len(self._watches) + len(self._finished)
+        room = max(0, limit - watched)
+        if len(new) > room and not self._is_full:
+            refused = len(new) - room
+            self._bus.emit(MatchesRefused(source=self._source, watched=watched, refused=refused, limit=limit))
+        self._is_full = len(new) > room
+        at_once = min(room, max(FEW_NEW, MANY_NEW - self._dispatcher.waiting_of(self._source)))
+        self._is_new_waiting = min(len(new), room) > at_once
+        if not (new and at_once and self._has_memory_for(len(new))):
+            return []
+        chosen = sorted(new, key=lambda entry: entry.status not in IN_PLAY)[:at_once]
+        return [found for entry in chosen if (found := await self._discover(entry))]
 
     def _has_memory_for(self, wanted: int) -> bool:
         """Return whether this many new matches may be watched now; they wait for memory."""

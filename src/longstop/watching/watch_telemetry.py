@@ -6,6 +6,7 @@ from typing import Any
 
 from longstop.clock import Moment, to_iso
 from longstop.errors import SourceError
+from longstop.matches.source_client_and_poll_attempt import PollAttempt
 from longstop.model.data_finding import Finding
 from longstop.model.match import MatchRow, Phase
 from longstop.model.polling_status import MonitoringRecord, SyncState
@@ -87,7 +88,8 @@ class WatchEvents:
             text = after.result.text if after.result else None
             self._bus.emit(matches.MatchFinished(**self._about, result=text))
 
-    def failure(self, error: Exception, reached: AttemptState) -> None:
+    def failure(self, error: Exception, attempt: PollAttempt, reached: AttemptState | None = None) -> None:
+        reached = reached or attempt.state
         about = error if isinstance(error, SourceError) else None
         event = matches.PollFailed(
             **self._about,
@@ -98,6 +100,8 @@ class WatchEvents:
             outcome=end_of(reached, error).value,
             kind=kind_of(error).value,
             retries=about.retries if about else 0,
+            bytes=attempt.bytes,
+            busy_seconds=round(attempt.busy_seconds, 3),
             page=about.page if about else None,
         )
         self._bus.emit(event)

@@ -7,6 +7,7 @@ from typing import Any
 
 from longstop.fetching.base import FetchRequest, Page
 from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy, GuardedFetcher
+from longstop.matches.limits import Limits
 from longstop.matches.live_match_and_feeds import LiveMatches
 from longstop.matches.pipeline import Pipeline
 from longstop.matches.source_client_and_poll_attempt import SourceClient
@@ -75,6 +76,7 @@ class Running:
         self._is_guarded = is_guarded
         self._memory_check = memory_check or MemoryCheck(0)
         self.rules = WatchRules()
+        self.limits = Limits()
         self.scheduler: Scheduler
         self.dispatcher: Dispatcher
 
@@ -109,13 +111,13 @@ class Running:
     def _client(self, clock: VirtualClock, bus: Bus) -> SourceClient:
         source = CrexSource(CREX_CONFIG)
         if not self._is_guarded:
-            return SourceClient(source, self.fetcher)
+            return SourceClient(source, self.fetcher, limits=self.limits)
         policy = FetchPolicy(hosts=CREX_CONFIG.hosts, allow_private_addresses=True)
         guarded = GuardedFetcher(self.fetcher, policy, clock=clock, bus=bus, random=Random(7))
         admission = SourceAdmission(
             "crex", policy=source_policy(), probe_seconds=300.0, pages=NoPages(), clock=clock, bus=bus
         )
-        return SourceClient(source, guarded, admission)
+        return SourceClient(source, guarded, admission, limits=self.limits)
 
     async def stop(self, task: asyncio.Task[None]) -> None:
         task.cancel()

@@ -82,11 +82,11 @@ def lay_out(known: Mapping[EventKey, Event], listed: SeenEvents, innings: int) -
         key: event for key, event in known.items() if key.kind == CricketKind.DELIVERY and innings_of(key) == innings
     }
     seen = [event for event in listed.events if event.kind == CricketKind.DELIVERY and event.innings == innings]
-    apart: list[SeenEvent] = []
+    start = (0, 0, 0) if listed.window_from is None else listed.window_from
     if listed.window_from is not None:
         mine = _named_by_place(mine, seen)
-        apart = [event for event in seen if (innings, event.over, event.nth or 0) < listed.window_from]
-    recent = [event for event in seen if event not in apart]
+    apart = [event for event in seen if (innings, event.over, event.nth or 0) < start]
+    recent = [event for event in seen if (innings, event.over, event.nth or 0) >= start]
     # The source renumbers the balls of an over when one is added or removed; our keys keep the first number. So the
     # order is that of the positions, never that of the keys.
     live = sorted((event for event in mine.values() if event.is_live), key=lambda event: event.position or 0)

@@ -46,8 +46,8 @@ from longstop.sports.cricket.totals_gaps_and_derived_events import compare, infe
 
 #: All names are asked for again after this many seconds, until an answer has no news.
 NAMES_CHECKED = 30.0
-#: A five-day Test match has about 300 pages.
-MAX_PAGES = 600
+#: A poll that has read this many pages reads several at a time.
+MANY_PAGES = 10
 
 
 async def read(
@@ -247,6 +247,12 @@ class _Pages:
         while not self._is_exhausted:
             await self.further()
 
+    async def some_further(self) -> None:
+        """Read one more page, or several if there were many: each time, all events are compared again."""
+        for _ in range(1 + self._pages // MANY_PAGES * MANY_PAGES // 2):
+            if not self._is_exhausted:
+                await self.further()
+
     def _take(self, page: EventListPage) -> None:
         self._items.update((item.source_event_id, item) for item in page.items)
         self._teams.update(page.teams)
@@ -254,8 +260,6 @@ class _Pages:
 
     async def _page(self, before: str | None) -> EventListPage:
         self._pages += 1
-        if self._pages > MAX_PAGES:
-            raise ImpossibleObservation(f"the event list has more than {MAX_PAGES} pages")
         query = Query(resource=BALLS, source_id=self._source_id, cursor=before)
         page = await self._client.ask(query, EventListPage)
         validate_teams(self._state.teams, page.teams)
@@ -301,7 +305,7 @@ async def walk(
         elif seen.is_exhausted or (reached and agrees):
             break
         else:
-            await pages.further()
+            await pages.some_further()
     validate_listed(seen.listed, seen.board)
     return seen
 

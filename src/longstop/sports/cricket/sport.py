@@ -112,6 +112,14 @@ class Cricket(Sport[CricketState]):
     def shown(self, view: CricketView) -> frozenset[object]:
         return frozenset(view.listed.events)
 
+    def extent(self, view: CricketView) -> Mapping[str, int]:
+        events = view.listed.events
+        return {
+            "events": len(events),
+            "innings": view.newest_innings,
+            "overs": max((event.over + 1 for event in events), default=0),
+        }
+
     def diff_dom(self, state: CricketState, rendered: DomBoard) -> Draft:
         """Return the match with score, status and headline of the rendered page, and unchanged events.
 

@@ -4,6 +4,7 @@ Events are matched by kind and source id first, then by the fields that stay equ
 goal less, a milder card, an event gone) counts only when two polls in a row agree.
 """
 
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -88,7 +89,8 @@ def _align_incidents(versions: Versions, shown: Sequence[SeenIncident], settled:
     vanished = [event for name, event in by_id.items() if event.is_live and name not in ids]
     unknown = [seen for seen in shown if (kind_of(seen), seen.source_event_id) not in by_id]
     renamed = _renamed(vanished, unknown)
-    gone = [event for event in vanished if event not in renamed.values()]
+    replaced = {event.key for event in renamed.values()}
+    gone = [event for event in vanished if event.key not in replaced]
     if len(gone) > MAX_VANISHED:
         raise LayoutSuspected(f"{len(gone)} events vanished from the list at once")
     for seen in shown:
@@ -116,14 +118,14 @@ def _by_id(events: Iterable[Event]) -> dict[tuple[str, str], Event]:
 
 def _renamed(vanished: Iterable[Event], unknown: Iterable[SeenIncident]) -> dict[str, Event]:
     """Return events whose id has changed, by new id: same kind, side, time and players."""
-    left = list(vanished)
+    left: dict[tuple[object, ...], deque[Event]] = defaultdict(deque)
+    for old in vanished:
+        left[old.key.kind, old.key.side, _traits(old.content)].append(old)
     found: dict[str, Event] = {}
     for seen in unknown:
-        traits = (kind_of(seen), seen.side or "", _traits(seen.content))
-        twin = next((old for old in left if (old.key.kind, old.key.side, _traits(old.content)) == traits), None)
-        if twin is not None:
-            left.remove(twin)
-            found[seen.source_event_id] = twin
+        twins = left.get((kind_of(seen), seen.side or "", _traits(seen.content)))
+        if twins:
+            found[seen.source_event_id] = twins.popleft()
     return found
 
 

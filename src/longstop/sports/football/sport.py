@@ -121,6 +121,9 @@ class Football(Sport[FootballState]):
     def shown(self, view: FootballView) -> frozenset[object]:
         return frozenset(view.incidents.items) if view.incidents else frozenset()
 
+    def extent(self, view: FootballView) -> Mapping[str, int]:
+        return {"events": len(view.incidents.items) if view.incidents else 0}
+
     def diff_dom(self, state: FootballState, rendered: FootballDomBoard) -> Draft:
         """Return the match with score, status and headline of the rendered page, and unchanged events.
 

@@ -44,6 +44,9 @@ class PollSucceeded(MatchTelemetry, frozen=True, kw_only=True):
     name = "poll.succeeded"
     severity = Severity.DEBUG
     seconds: float
+    #: Of all its pages; and the seconds spent on parsing and comparing them.
+    bytes: int = 0
+    busy_seconds: float = 0.0
 
 
 class PollFailed(MatchTelemetry, frozen=True, kw_only=True):
@@ -62,6 +65,9 @@ class PollFailed(MatchTelemetry, frozen=True, kw_only=True):
     kind: str = ""
     #: How often the failing request was retried.
     retries: int = 0
+    #: Of all its pages; and the seconds spent on parsing and comparing them.
+    bytes: int = 0
+    busy_seconds: float = 0.0
     #: Path of the saved page below the data directory, if it could not be parsed.
     page: str | None = None
 

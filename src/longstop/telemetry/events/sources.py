@@ -29,6 +29,16 @@ class ListingFailed(SourceTelemetry, frozen=True, kw_only=True):
     page: str | None = None
 
 
+class MatchesRefused(SourceTelemetry, frozen=True, kw_only=True):
+    """A source lists more matches than it may have. Those that are watched already stay."""
+
+    name = "matches.refused"
+    severity = Severity.WARN
+    watched: int
+    refused: int
+    limit: int
+
+
 class RequestRetried(SourceTelemetry, frozen=True, kw_only=True):
     name = "request.retried"
     severity = Severity.DEBUG

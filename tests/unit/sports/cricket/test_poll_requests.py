@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from longstop.errors import ImpossibleObservation, SourceFailed, StorageError, WrongMatch
+from longstop.errors import ImpossibleObservation, LimitExceeded, SourceFailed, StorageError, WrongMatch
 from longstop.matches.source_client_and_poll_attempt import PollAttempt, PollClient
 from longstop.model.match import Phase
 from longstop.model.polling_status import SyncState
@@ -264,7 +264,7 @@ async def test_an_endless_feed_is_refused() -> None:
     polling.match.feed = lambda before: [{**item, "id": 10**6 - next(turn)}]  # type: ignore[method-assign]
     await polling.restart()
 
-    with pytest.raises(ImpossibleObservation, match="pages"):
+    with pytest.raises(LimitExceeded, match="SCRAPER_MAX_POLL_PAGES"):
         await polling.poll()
 
 
