@@ -192,10 +192,12 @@ class Running:
         return await asyncio.wait_for(self.process.wait(), 40)
 
 
-async def run(environ: dict[str, str], *words: str, within: float = 25) -> tuple[int | None, str]:
+async def run(
+    environ: dict[str, str], *words: str, within: float = 25, before: tuple[str, ...] = ()
+) -> tuple[int | None, str]:
     """Run a verb to its end; return its exit code, `None` if it had to be stopped, and what it printed."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "longstop", *words, env=environ, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT
+        *before, sys.executable, "-m", "longstop", *words, env=environ, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT
     )
     ending = asyncio.create_task(process.communicate())
     await asyncio.wait([ending], timeout=within)

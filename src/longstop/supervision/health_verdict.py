@@ -85,7 +85,7 @@ def assess_health(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord]
     if has_errors and all(_is_older(record, now, OLD_SECONDS) for record in records):
         return down(f"{_TOO_MANY}, and no match was read for {OLD_SECONDS:.0f} s", grade=grade, notes=notes)
     if unread := _unread(records, grade, now):
-        reasons = (unread, *_grade_reasons(active), *_unread_listings(active, now))
+        reasons = (unread, *_grade_reasons(active), *_unread_listings(active, now), *_damaged(active))
         # This is the definition of failing, whatever the scraper's own grade is at this moment.
         return HealthVerdict(
             status=HealthStatus.DEGRADED, grade=Grade.FAILING, reasons=reasons, notes=notes, is_unread=True

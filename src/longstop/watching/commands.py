@@ -34,7 +34,7 @@ POLL_SECONDS = 0.4
 #: A hung disk must not block the start for ever.
 READ_WITHIN_SECONDS = 10.0
 #: How often the stored orders are compared with those in force.
-KEEP_ORDERS_SECONDS = 5.0
+KEEP_ORDERS_SECONDS = 1.0
 #: How many commands run concurrently.
 MAX_AT_ONCE = 8
 #: Time limit of the first poll of a match that is to be watched.

@@ -178,7 +178,10 @@ def rows(connection: apsw.Connection, statement: str, bindings: Mapping[str, Any
     """Return all rows of a statement, by column name."""
     cursor = connection.cursor()
     cursor.row_trace = _by_name
-    found: list[Any] = cursor.execute(statement, bindings).fetchall()
+    try:
+        found: list[Any] = cursor.execute(statement, bindings).fetchall()
+    except UnicodeDecodeError as error:
+        raise damaged(Path(connection.filename), f"a text of {_table_of(statement)} is not UTF-8") from error
     return found
 
 
@@ -227,13 +230,17 @@ _TABLE = re.compile(r"\b(?:FROM|INTO|UPDATE)\s+(\w+)")
 _NAMING = ("match_id", "source", "source_id", "key", "rev", "sequence", "id", "finding_id", "kind", "subject", "node")
 
 
+def _table_of(statement: str) -> str:
+    found = _TABLE.search(statement)
+    return found[1] if found else "a table"
+
+
 def decoded(path: Path, statement: str, row: Row, decode: Callable[[Row], T]) -> T:
     try:
         return decode(row)
     except _UNREADABLE as error:
-        table = _TABLE.search(statement)
         where = ", ".join(f"{name} {str(row[name])[:80]!r}" for name in _NAMING if row.get(name) is not None)
-        cause = f"a row of {table[1] if table else 'a table'} ({where}) cannot be read: {error}"
+        cause = f"a row of {_table_of(statement)} ({where}) cannot be read: {error}"
         newer = "If a newer version or a plug-in stored it, install that"
         raise StoreDamaged(f"{damaged(path, cause)}. {newer}", cause=f"{path.name}: {cause}") from error
 

@@ -78,8 +78,6 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except apsw.Error as error:
         raise as_storage_error(error, path) from error
-    except UnicodeDecodeError as error:
-        raise damaged(path, "a stored text is not UTF-8") from error
 
 
 class FileState(NamedTuple):
