@@ -118,7 +118,7 @@ def with_store_problems(verdict: HealthVerdict, problems: tuple[str, ...]) -> He
         return verdict
     # That no scraper has run yet would contradict this.
     others = (each for each in verdict.reasons if each != NEVER_RAN)
-    return replace(verdict, status=HealthStatus.DOWN, reasons=(*problems, *others))
+    return replace(verdict, status=HealthStatus.DOWN, reasons=(*others, *problems))
 
 
 def live_beats(beats: Sequence[NodeBeat], now: Moment) -> list[NodeBeat]:
