@@ -251,8 +251,8 @@ def overwrite(path: Path, offset: int, content: bytes) -> None:
 
 
 def remove_database(path: Path) -> None:
-    for each in path.parent.glob(f"{path.name}*"):
-        each.unlink()
+    for each in (path, *path.parent.glob(f"{path.name}-*")):
+        each.unlink(missing_ok=True)
 
 
 def replace_by_directory(path: Path) -> None:

@@ -93,6 +93,11 @@ def move_store(folder: Path, to: Path) -> None:
         each.rename(to / each.name)
 
 
+def remove_locks(data: Path) -> None:
+    for each in data.glob("*.lock"):
+        each.unlink()
+
+
 def swap(data: Path) -> None:
     for name in ("matches.db", "ops.db"):
         (data / name).rename(data / f"{name}.was")
@@ -106,15 +111,11 @@ HOT_DAMAGE: dict[str, Change] = {
     "a byte of a record": lambda path: change_text(
         path, "UPDATE views SET record = replace(record, '\"match_id\"', '\"match_ie\"')"
     ),
-    "a byte of a heartbeat": lambda path: change_text(path, "UPDATE beats SET beat = 'x' || beat"),
     "text that is not UTF-8": lambda path: change_text(path, "UPDATE views SET record = CAST(x'7bff7d' AS TEXT)"),
     "a byte of a payload": lambda path: change_text(
         path, "UPDATE payloads SET payload = CAST(replace(payload, 'title', 'titlf') AS BLOB)"
     ),
-    "a time": lambda path: change_text(path, "UPDATE views SET captured_at = 'at noon'"),
-    "a missing table": lambda path: change_text(path, "DROP TABLE payloads"),
     "its header": lambda path: overwrite(path, 0, b"\xff" * 100),
-    "another file": lambda path: path.write_bytes(b"to whom it may concern\n" * 400),
     "a directory": replace_by_directory,
 }
 
@@ -159,12 +160,8 @@ async def test_a_hot_view_behind_a_symbolic_link_is_used_where_it_is(
 
 HOT_LOSS: dict[str, Change] = {
     "deleted": remove_database,
-    "emptied": empty,
-    "truncated in place": lambda path: os.truncate(path, 0),
     "replaced by another file": replace_by_text,
-    "replaced by a directory": replace_by_directory,
     "without its log": lambda path: path.with_name("hot.db-wal").unlink(),
-    "without its shared memory": lambda path: path.with_name("hot.db-shm").unlink(),
 }
 
 
@@ -199,16 +196,7 @@ OPS_DAMAGE: dict[str, Change] = {
     "its header": lambda data: overwrite(data / "ops.db", 0, b"\xff" * 100),
     "0 bytes": lambda data: empty(data / "ops.db"),
     "deleted": lambda data: remove_database(data / "ops.db"),
-    "another file": lambda data: (data / "ops.db").write_bytes(b"not ours\n" * 1000),
-    "half of it": lambda data: os.truncate(data / "ops.db", (data / "ops.db").stat().st_size // 2),
-    "the kind of an order": lambda data: change_text(
-        data / "ops.db", "UPDATE standing_orders SET kind = 'paused_sourcf'"
-    ),
     "the subject of an order": lambda data: change_text(data / "ops.db", "UPDATE standing_orders SET subject = 'crez'"),
-    "a subject that cannot be read": lambda data: change_text(
-        data / "ops.db", "UPDATE standing_orders SET subject = CAST(x'ff' AS TEXT)"
-    ),
-    "the table of orders": lambda data: change_text(data / "ops.db", "DROP TABLE standing_orders"),
     "both files swapped": swap,
 }
 
@@ -235,9 +223,6 @@ MATCHES_DAMAGE: dict[str, Change] = {
     "its header": lambda path: overwrite(path, 0, b"\xff" * 100),
     "0 bytes": empty,
     "deleted": remove_database,
-    "another file": lambda path: path.write_bytes(b"not ours\n" * 1000),
-    "half of it": lambda path: os.truncate(path, path.stat().st_size // 2),
-    "a directory": replace_by_directory,
 }
 
 
@@ -309,18 +294,10 @@ async def test_a_start_that_is_killed_at_any_moment_can_be_repeated(tmp_path: Pa
 STORE_LOSS: dict[str, Change] = {
     "deleted": lambda data: remove_database(data / "matches.db"),
     "emptied": lambda data: os.truncate(data / "matches.db", 0),
-    "an empty file in its place": lambda data: empty(data / "matches.db"),
     "a copy in its place": lambda data: replace_by_copy(data / "matches.db"),
     "without its log": lambda data: (data / "matches.db-wal").unlink(),
-    "its log emptied": lambda data: os.truncate(data / "matches.db-wal", 0),
-    "another log in place of its own": lambda data: (
-        shutil.copy(data / "matches.db-wal", data / "log"),
-        (data / "log").rename(data / "matches.db-wal"),
-    ),
     "a directory in its place": lambda data: replace_by_directory(data / "matches.db"),
 }
-#: Of these the API alone can tell that the store cannot be read.
-UNREADABLE = ("deleted", "emptied", "an empty file in its place", "a directory in its place")
 
 
 @pytest.mark.parametrize("loss", STORE_LOSS)
@@ -465,6 +442,23 @@ async def test_a_full_disk_is_named_by_health(tmp_path: Path, site: Site) -> Non
     assert verdict[0] == 2, verdict[1]
     assert "full" in verdict[1]
     assert_no_trace(up.said)
+
+
+async def test_a_second_up_is_refused_although_the_lock_files_were_removed(
+    environ: dict[str, str], data: Path, tmp_path: Path
+) -> None:
+    async with running(environ, tmp_path / "log") as up:
+        await up.until_healthy()
+        remove_locks(data)
+
+        ended, said = await run(environ, "up")
+        alone, said_alone = await run(environ, "scraper")
+
+        assert up.process.returncode is None
+    assert (ended, alone) == (Exit.LOCKED, Exit.LOCKED)
+    assert "is in use by another supervisor: stop it first" in one_sentence(said)
+    assert "is in use by another scraper: stop it first" in one_sentence(said_alone)
+    assert_no_trace(said + said_alone)
 
 
 # --- any byte ---------------------------------------------------------------------------------------------------------

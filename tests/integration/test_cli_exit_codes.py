@@ -206,7 +206,7 @@ def test_a_directory_in_the_place_of_the_store_is_named_with_advice(
     assert run(monkeypatch, "matches", "--data", str(node.path)) == Exit.STORAGE
 
     assert capsys.readouterr().err.startswith(
-        f"longstop: {node.matches_db}: a directory, not a file; move it away, or "
+        f"longstop: {node.matches_db}: a directory, not a file; stop everything and run `longstop restore "
     )
 
 

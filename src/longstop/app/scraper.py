@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, nullcontext
 
 from longstop.app.browsers import browser_pool, scratch_of
 from longstop.app.complete_files import completing_files
@@ -40,13 +40,14 @@ async def run_scraper(settings: Settings) -> None:
     sinks = ScraperSinks(settings, directory, ops, clock)
     bus = make_bus("scraper", settings, clock, *sinks.all)
     pauses = StoredPauses(ops.pauses, clock=clock)
+    is_supervised = parent_fd(os.environ) is not None
     with directory.lock(), process_lifetime(bus, "scraper"), scratch_of(directory) as scratch:
         check_operations(directory.ops_db)
         async with aclosing(SqliteHotReader(directory.hot_db)) as before:
             former = await former_polls(before)
         async with (
-            # Last, when nothing of this process reads them any more.
-            completing_files(directory, bus),
+            # Last, when nothing of this process reads them any more. A supervisor does it when the API has ended, too.
+            nullcontext() if is_supervised else completing_files(directory, bus),
             aclosing(ops),
             sinks.running(bus),
             aclosing(await SqliteMatchStore.open(directory.matches_db)) as store,
@@ -75,11 +76,16 @@ async def run_scraper(settings: Settings) -> None:
                 for config in configs:
                     source = await sources.enter_async_context(aclosing(SourceRuntime(config, runtime)))
                     schedulers[config.domain_id] = source.scheduler
-                await _watch(runtime, schedulers, sinks, directory)
+                await _watch(runtime, schedulers, sinks, directory, is_supervised=is_supervised)
 
 
 async def _watch(
-    runtime: Runtime, schedulers: Mapping[str, Scheduler], sinks: ScraperSinks, directory: DataDirectory
+    runtime: Runtime,
+    schedulers: Mapping[str, Scheduler],
+    sinks: ScraperSinks,
+    directory: DataDirectory,
+    *,
+    is_supervised: bool,
 ) -> None:
     """Run all loops of the scraper until a stop signal."""
     commands = CommandLoop(
@@ -95,7 +101,6 @@ async def _watch(
     if directory.ops_db.exists():  # with the store, which is open
         directory.remember_databases()
     await _adopt_all(runtime, schedulers)
-    is_supervised = parent_fd(os.environ) is not None
     monitoring = SelfMonitoring(runtime, schedulers=schedulers, sinks=sinks, is_supervised=is_supervised)
     prometheus = runtime.settings.scraper.monitoring.prometheus
     async with monitoring.active():

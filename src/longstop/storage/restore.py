@@ -15,7 +15,7 @@ from longstop.errors import StorageError, UsageError
 from longstop.model.command_and_standing_order import StandingKind
 from longstop.storage.backup import DATABASES, PLAIN, Manifest, copy_plain, digest, sync, verified
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.connection import Synchronous, open_writable
+from longstop.storage.sqlite.connection import Synchronous, complete_file, open_writable
 from longstop.storage.sqlite.files_and_errors import files_of, translated
 from longstop.storage.sqlite.load_sql_and_migrate import Database, queries
 from longstop.storage.sqlite.operations_tables import check_operations
@@ -91,7 +91,9 @@ def _put(folder: Path, manifest: Manifest, directory: DataDirectory, clock: Cloc
 def _orders(path: Path) -> frozenset[Order] | None:
     """Return the orders in a file; `None` if they cannot be read."""
     try:
-        return frozenset((order.kind, order.subject) for order in check_operations(path))
+        orders = frozenset((order.kind, order.subject) for order in check_operations(path))
+        complete_file(path)  # a reader leaves a log, which would be moved aside
+        return orders
     except StorageError:
         return None
 
