@@ -409,10 +409,7 @@ async def test_only_the_newest_damaged_views_are_kept(tmp_path: Path) -> None:
         replace_by_text(path)
         await hot_writer(path, rebuilt).aclose()
 
-    assert (
-        sorted(each.name for each in tmp_path.glob("hot.db.damaged-*"))
-        == [moved for _, moved in rebuilt][-DAMAGED_KEPT:]
-    )
+    assert names(tmp_path, "hot.db.damaged-*") == [moved for _, moved in rebuilt][-DAMAGED_KEPT:]
 
 
 async def test_a_damaged_row_is_absent_and_the_others_are_shown(tmp_path: Path) -> None:
