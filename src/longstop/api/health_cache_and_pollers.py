@@ -14,7 +14,7 @@ from longstop.clock import Clock, Moment
 from longstop.errors import StorageError, StoreDamaged
 from longstop.model.recovery import Recovery
 from longstop.model.scraper_report import NodeBeat
-from longstop.storage.base import AuditReader, HotReader, MatchFilter, MatchReader
+from longstop.storage.base import AuditReader, HotReader, MatchReader
 from longstop.supervision.health_verdict import (
     HealthStatus,
     HealthVerdict,
@@ -219,7 +219,7 @@ class HealthCache:
 
     async def _read_store(self) -> bool:
         """Read the store; return whether its disk is full."""
-        await self._reader.matches(MatchFilter(limit=1))
+        await self._reader.match(0)  # no row: a damaged one concerns its match only
         return self._is_disk_full()
 
     def _live_verdict(self) -> HealthVerdict:

@@ -34,7 +34,7 @@ from longstop.clock import SystemClock, to_iso
 from longstop.errors import LongstopError, StorageError, StoreDamaged, UsageError
 from longstop.model.episode import StoredError
 from longstop.model.match import MatchRef, parse_match_id
-from longstop.storage.base import ErrorFilter, HealthRow, MatchFilter
+from longstop.storage.base import ErrorFilter, HealthRow
 from longstop.storage.directory import is_disk_full
 from longstop.storage.sqlite.connection import columns_of
 from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader
@@ -167,7 +167,7 @@ class StatusReader:
         live = await read_live_view(self._hot, SystemClock())
         problems = [DISK_FULL] if is_disk_full(self._data) else []
         try:
-            await self._matches.matches(MatchFilter(limit=1))
+            await self._matches.match(0)  # no row: a damaged one concerns its match only
         except StorageError as error:
             problems.append(f"the store cannot be read: {error}")
         verdict = with_store_problems(live.verdict, tuple(problems))

@@ -218,9 +218,13 @@ def records(
     decode: Callable[[Row], T],
 ) -> list[T]:
     """Return the decoded rows of a statement. A row that cannot be decoded is named with its file and table."""
-    return [
-        decoded(Path(connection.filename), statement, each, decode) for each in rows(connection, statement, bindings)
-    ]
+    found: list[T] = []
+    for each in rows(connection, statement, bindings):
+        try:
+            found.append(decode(each))
+        except _UNREADABLE as error:
+            raise _unreadable(Path(connection.filename), statement, each, error) from error
+    return found
 
 
 #: What decoding raises for a value that the product has never stored.
@@ -235,14 +239,11 @@ def _table_of(statement: str) -> str:
     return found[1] if found else "a table"
 
 
-def decoded(path: Path, statement: str, row: Row, decode: Callable[[Row], T]) -> T:
-    try:
-        return decode(row)
-    except _UNREADABLE as error:
-        where = ", ".join(f"{name} {str(row[name])[:80]!r}" for name in _NAMING if row.get(name) is not None)
-        cause = f"a row of {_table_of(statement)} ({where}) cannot be read: {error}"
-        newer = "If a newer version or a plug-in stored it, install that"
-        raise StoreDamaged(f"{damaged(path, cause)}. {newer}", cause=f"{path.name}: {cause}") from error
+def _unreadable(path: Path, statement: str, row: Row, error: Exception) -> StoreDamaged:
+    where = ", ".join(f"{name} {str(row[name])[:80]!r}" for name in _NAMING if row.get(name) is not None)
+    cause = f"a row of {_table_of(statement)} ({where}) cannot be read: {error}"
+    newer = "If a newer version or a plug-in stored it, install that"
+    return StoreDamaged(f"{damaged(path, cause)}. {newer}", cause=f"{path.name}: a row of {_table_of(statement)}")
 
 
 # --- files that several processes use --------------------------------------------------------------------------------
@@ -259,9 +260,12 @@ class _ReopenedFile(ABC):
     """
 
     role: str
+    #: The files beside the database that must stay the same.
+    watched: tuple[str, ...]
 
     def __init__(self, path: Path, database: Database) -> None:
         self._path = path
+        self._others = tuple(beside(path, suffix) for suffix in self.watched)
         self._database = database
         self._thread = DaemonThread(f"{self.role} of {path.name}")
         self._lock = Lock()
@@ -299,7 +303,7 @@ class _ReopenedFile(ABC):
 
     def _files(self) -> _Identity:
         # Two processes with different logs or shared memory do not see each other's writes.
-        others = (file_state(beside(self._path, suffix)) for suffix in ("-wal", "-shm"))
+        others = map(file_state, self._others)
         return (file_identity(self._path), *(state and state.identity for state in others))
 
     def _close(self) -> None:
@@ -320,6 +324,7 @@ class ReadOnlyDatabase(_ReopenedFile):
     """
 
     role = "reader"
+    watched = ("-shm",)
 
     def __init__(self, path: Path, database: Database, inline_ms: int | None = None) -> None:
         super().__init__(path, database)
@@ -357,6 +362,7 @@ class ReopenedDatabase(_ReopenedFile):
     """A file that several processes write to occasionally."""
 
     role = "writer"
+    watched = ("-wal", "-shm")
 
     async def run(self, job: Job[T]) -> T:
         """Run a job on the connection; after a failure of any kind the next one gets a new connection."""
