@@ -1,4 +1,4 @@
-"""A stop leaves each database as one complete file, whoever still reads it."""
+"""A stop leaves each database as one complete file, also while something still reads it."""
 
 import asyncio
 import shutil

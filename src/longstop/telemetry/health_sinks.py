@@ -149,7 +149,7 @@ class DamagedMatches:
                 self._refs.pop(event.ref, None)
 
     def refs(self) -> tuple[str, ...]:
-        return tuple(sorted(self._refs))
+        return tuple(sorted(self._refs))  # a copy: events may come from any thread
 
 
 class ExhaustionSink:
