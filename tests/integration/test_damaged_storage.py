@@ -274,14 +274,16 @@ async def test_lost_shared_memory_is_made_again_and_loses_nothing(node: DataDire
     assert match.owner == "node-c"
 
 
-async def test_a_log_that_was_deleted_is_in_the_file_after_the_close(tmp_path: Path) -> None:
+async def test_a_log_that_was_deleted_is_in_the_file_after_the_close_although_others_read(tmp_path: Path) -> None:
     path = tmp_path / "matches.db"
     store = await SqliteMatchStore.open(path)
     match_id = await owned_match(store)
     await store.save_update(update(match_id, event()))
-    path.with_name("matches.db-wal").unlink()
+    async with aclosing(SqliteMatchReader(path)) as reader:
+        await reader.match(match_id)
+        path.with_name("matches.db-wal").unlink()
 
-    await store.aclose()
+        await store.aclose()
 
     async with aclosing(SqliteMatchReader(path)) as reader:
         assert len(await reader.events_after(match_id, 0, 10)) == 1

@@ -5,7 +5,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from ctypes import addressof, c_int
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -61,15 +60,9 @@ def is_safe_sqlite(version: str) -> bool:
     return tuple(int(part) for part in version.split(".")) >= OLDEST_SAFE_SQLITE
 
 
-def close(connection: apsw.Connection, *, is_replaced: bool = False) -> None:
-    """Close a connection. An error is ignored: what was committed is on disk.
-
-    If another file has taken its place, SQLite must not delete the log of that one, which has the same name.
-    """
+def close(connection: apsw.Connection) -> None:
+    """Close a connection. An error is ignored: what was committed is on disk."""
     with suppress(apsw.Error):
-        if is_replaced:
-            keep = c_int(1)
-            connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, addressof(keep))
         connection.close()
 
 
@@ -313,7 +306,7 @@ class _ReopenedFile(ABC):
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            close(connection, is_replaced=self._files() != self._identity)
+            close(connection)
 
 
 class ReadOnlyDatabase(_ReopenedFile):

@@ -7,7 +7,6 @@ in memory; a reader ignores what it cannot read, and the store is asked instead.
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -31,7 +30,6 @@ from longstop.storage.sqlite.connection import (
     close,
     columns_of,
     first_or_none,
-    merge_log,
     open_writable,
     records,
     to_record,
@@ -134,15 +132,9 @@ class SqliteHotWriter:
             while not self._stopping.wait(self._every):
                 self._flush()
             self._flush()
-            self._close()
+            self._drop_connection()
         finally:
             self._ended.set_result(None)
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            with suppress(apsw.Error):
-                merge_log(self._connection)
-        self._drop_connection()
 
     def _flush(self) -> None:
         try:
@@ -241,8 +233,8 @@ class SqliteHotWriter:
 
     def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None and self._files is not None:
-            close(connection, is_replaced=bool(self._files.problem()))
+        if connection is not None:
+            close(connection)
 
 
 class SqliteHotReader:

@@ -140,9 +140,9 @@ class Writer:
 
     def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None and self._files is not None:
+        if connection is not None:
             # The close may fail, too; the error of the commit is already being reported.
-            close(connection, is_replaced=bool(self._files.problem()))
+            close(connection)
 
 
 def _groups(queue: SimpleQueue[_Waiting | None]) -> Iterator[list[_Waiting]]:
