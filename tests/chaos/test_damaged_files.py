@@ -435,10 +435,12 @@ async def test_a_full_disk_is_named_by_health(tmp_path: Path, site: Site) -> Non
             within=SOON,
         )
         verdict = await run(environ, "health", before=("nsenter", "--mount", "--target", str(up.process.pid)))
+        reported = len(up.logged("store.unusable"))
         (inside / "fill").unlink()
         await up.until_health(lambda _, document: not any("full" in reason for reason in document["reasons"]))
 
     assert status == 503
+    assert reported <= 3, "it is reported once, not every second"
     assert verdict[0] == 2, verdict[1]
     assert "full" in verdict[1]
     assert_no_trace(up.said)
