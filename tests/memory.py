@@ -91,6 +91,8 @@ class MemoryStore:
     async def unfinished(self) -> dict[int, tuple[MatchRef, ...]]:
         return {number: self._feeds(number) for number, row in self.rows.items() if row.phase is not Phase.ARCHIVED}
 
+    async def check(self) -> None: ...
+
     async def save_update(self, update: MatchUpdate) -> Receipt:
         failure, self.next_failure = self.next_failure, None
         if failure is not None:

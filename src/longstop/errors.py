@@ -171,9 +171,16 @@ class LayoutSuspected(ObservationError):
 class StorageError(LongstopError):
     """A read or write of stored data failed."""
 
+    #: The file and what is wrong with it, without its path: for answers that need no token. Empty if unknown.
+    cause = ""
+
 
 class StoreDamaged(StorageError):
-    """A file is corrupt, or was not written by Longstop."""
+    """A file or a row is corrupt or missing, or was not written by Longstop."""
+
+    def __init__(self, message: str, *, cause: str = "") -> None:
+        super().__init__(message)
+        self.cause = cause or "stored data are damaged"
 
 
 class EpochLost(StorageError):

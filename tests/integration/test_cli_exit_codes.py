@@ -170,11 +170,11 @@ def test_a_store_that_is_not_sqlite_is_the_reason_for_the_health(
     words = " ".join(capsys.readouterr().out.split())
     assert "the store cannot be read: " in words
     assert "matches.db: not an SQLite file" in words
-    assert "restore a backup with `longstop restore`" in words
+    assert f"run `longstop restore BACKUP --data {node.path} --force`" in words
     assert "no scraper has run here yet" not in words
 
 
-def test_a_live_view_that_is_not_sqlite_is_to_be_deleted_not_restored(
+def test_a_live_view_that_is_not_sqlite_is_rebuilt_not_restored(
     node: DataDirectory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill_with_garbage(node.hot_db)
@@ -183,7 +183,7 @@ def test_a_live_view_that_is_not_sqlite_is_to_be_deleted_not_restored(
 
     error = capsys.readouterr().err
     assert f"{node.hot_db}: not an SQLite file" in error
-    assert error.endswith("; delete it; the scraper rebuilds it\n")
+    assert error.endswith("; the scraper rebuilds it\n")
 
 
 @pytest.mark.parametrize("verb", [("matches",), ("events", "1"), ("errors",)], ids=" ".join)
@@ -206,7 +206,7 @@ def test_a_directory_in_the_place_of_the_store_is_named_with_advice(
     assert run(monkeypatch, "matches", "--data", str(node.path)) == Exit.STORAGE
 
     assert capsys.readouterr().err.startswith(
-        f"longstop: {node.matches_db}: a directory, not a file; move it away, or "
+        f"longstop: {node.matches_db}: a directory, not a file; stop everything and run `longstop restore "
     )
 
 

@@ -27,7 +27,8 @@ from longstop.fetching.addresses import resolve_by_system
 from longstop.fetching.base import FetchRequest
 from longstop.fetching.guarded_and_replaceable_fetcher import FetchPolicy
 from longstop.fetching.http import HttpFetcher
-from longstop.storage.sqlite.connection import as_storage_error, open_readable
+from longstop.storage.sqlite.connection import open_readable
+from longstop.storage.sqlite.files_and_errors import as_storage_error
 from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter
 
 

@@ -8,8 +8,15 @@ from pathlib import Path
 import pytest
 
 from longstop.clock import SystemClock
-from longstop.errors import PageNotFound, StorageError
-from longstop.model.command_and_standing_order import Command, CommandKind, CommandState, Refusal, StandingKind
+from longstop.errors import PageNotFound, StorageError, StoreDamaged
+from longstop.model.command_and_standing_order import (
+    Command,
+    CommandKind,
+    CommandState,
+    Refusal,
+    StandingKind,
+    StandingOrder,
+)
 from longstop.model.match import Phase
 from longstop.storage.sqlite.operations_tables import SqliteCommands
 from longstop.supervision.memory_for_new_matches import MemoryCheck
@@ -17,6 +24,7 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import CommandAnswered, PollPostponed, RecordsFailed, TaskFailed
 from longstop.watching.commands import CommandLoop
 from longstop.watching.poll_intervals_and_frozen_pages import Cadence, WatchRules
+from tests.chaos.stored_directory import copy_database, remove_database
 from tests.crex_site import OUT_OF_ORDER
 from tests.memory import MemorySink
 from tests.unit.watching.running import Running, match
@@ -32,6 +40,7 @@ class Desk:
         unlisted.is_listed = False
         self.running = Running(match("M1", "1"), match("M2", "1"), unlisted)
         self.running.rules = WatchRules(cadence=Cadence(live=0.1, busy=0.1, discovery=0.1))
+        self.path = path
         self.commands = SqliteCommands(path, SystemClock())
         self.available_bytes = 1 << 40
         self.sink = MemorySink()
@@ -285,24 +294,75 @@ async def test_a_command_without_resources_is_distinguished_from_a_bug(
     assert [type(event) for event in desk.sink.events if isinstance(event, TaskFailed | PollPostponed)] == [reported]
 
 
-async def test_a_file_that_cannot_be_read_is_reported_once_and_the_watching_goes_on(tmp_path: Path) -> None:
+async def test_without_readable_orders_nothing_begins(tmp_path: Path) -> None:
     path = tmp_path / "ops.db"
     path.write_bytes(b"this is no database" * 1_000)
     desk = Desk(path)
-    task = asyncio.create_task(desk.start())
-    await eventually(lambda: hasattr(desk, "orders"))
 
-    await asyncio.sleep(1.2)
+    with pytest.raises(StoreDamaged, match=r"ops\.db: not an SQLite file"):
+        await desk.start()
+
+    assert not any(desk.sink.named(TaskFailed.name))
+    await desk.commands.aclose()
+
+
+async def test_orders_that_are_not_read_in_time_stop_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longstop.watching.commands.READ_WITHIN_SECONDS", 0.05)
+    desk = Desk(tmp_path / "ops.db")
+
+    async def hang() -> list[StandingOrder]:
+        await asyncio.sleep(60)
+        return []
+
+    monkeypatch.setattr(desk.commands, "standing", hang)
+
+    with pytest.raises(StorageError, match=r"no answer within 0 s.*nothing is polled: check the disk"):
+        await desk.start()
+
+    await desk.commands.aclose()
+
+
+async def test_a_file_that_is_damaged_later_is_reported_once_and_the_watching_goes_on(desk: Desk) -> None:
+    await desk.ask(CommandKind.PAUSE_MATCH, "crex_M1")
+    remove_database(desk.path)
+    desk.path.write_bytes(b"this is no database" * 1_000)
+
+    await asyncio.sleep(1.6)
     reported = len(desk.sink.named(RecordsFailed.name))
-    path.unlink()
+    desk.path.unlink()
     answer = await desk.ask(CommandKind.RESUME_SOURCE, "crex")
 
     assert reported == 1
-    assert desk.running.row("M1").record.phase is Phase.ACTIVE
+    assert desk.running.row("M2").record.phase is Phase.ACTIVE
+    assert desk.running.row("M1").record.is_on_hold
     assert answer.state is CommandState.DONE
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    await desk.commands.aclose()
+
+
+async def test_orders_in_force_are_stored_again_when_an_older_file_takes_their_place(desk: Desk) -> None:
+    await desk.ask(CommandKind.RECYCLE)
+    copy_database(desk.path, desk.path.with_name("older"))
+    await desk.ask(CommandKind.PAUSE_MATCH, "crex_M1")
+    await desk.ask(CommandKind.UNWATCH, "crex_M2")
+    remove_database(desk.path)
+    desk.path.with_name("older").rename(desk.path)
+
+    async with asyncio.timeout(20):
+        while len(stored := await desk.commands.standing()) < 2:  # noqa: ASYNC110 -- the file sets no event
+            await asyncio.sleep(0.05)
+
+    assert {(order.kind, order.subject, order.asked_by) for order in stored} == {
+        (StandingKind.PAUSED_MATCH, "crex_M1", "tester"),
+        (StandingKind.UNWATCHED, "crex_M2", "tester"),
+    }
+
+
+async def test_an_order_that_was_lifted_is_not_stored_again(desk: Desk) -> None:
+    await desk.ask(CommandKind.PAUSE_MATCH, "crex_M1")
+    await desk.ask(CommandKind.RESUME_MATCH, "crex_M1")
+
+    await asyncio.sleep(1.6)
+
+    assert await desk.commands.standing() == []
 
 
 async def test_what_was_ordered_before_holds_after_a_restart(tmp_path: Path) -> None:

@@ -243,7 +243,9 @@ async def test_a_match_that_a_newer_version_stored_stops_no_other_match(path: Pa
 
     assert [match.row.match_id async for match in taken] == [known]
     [failure] = failures
-    assert failure.startswith(f"{REF}: cannot read a stored MatchRow of match 1: ")
+    where = f"{REF}: {path}: a row of matches (match_id '1', source 'crex', source_id '11HD') cannot be read: "
+    assert failure.startswith(where)
+    assert failure.endswith(". If a newer version or a plug-in stored it, install that")
     await store.aclose()
 
 

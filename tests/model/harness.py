@@ -54,6 +54,9 @@ class FragileStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
+    async def check(self) -> None:
+        await self.inner.check()
+
     async def save_update(self, update: MatchUpdate) -> Receipt:
         fault, self.fault = self.fault, None
         if fault is CommitFault.DIES_BEFORE:

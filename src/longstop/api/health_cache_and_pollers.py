@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 from longstop.api.health_documents import StatusSnapshot, health_facts, read_live_view, status_document
 from longstop.clock import Clock, Moment
-from longstop.errors import StorageError
+from longstop.errors import StorageError, StoreDamaged
 from longstop.model.recovery import Recovery
-from longstop.storage.base import AuditReader, HotReader, MatchFilter, MatchReader
+from longstop.model.scraper_report import NodeBeat
+from longstop.storage.base import AuditReader, HotReader, MatchReader
 from longstop.supervision.health_verdict import (
     HealthStatus,
     HealthVerdict,
@@ -21,12 +22,14 @@ from longstop.supervision.health_verdict import (
     live_beats,
     silence_reason,
     with_reasons,
+    with_store_problems,
 )
 from longstop.telemetry.bus import Bus, failure_of
 
 T = TypeVar("T")
 
 POLL_EVERY_SECONDS = 1.0
+DISK_FULL = "the disk of the data directory is full: nothing is stored until there is room"
 #: A live view older than this is at best degraded.
 OLD_AFTER_SECONDS = 5.0
 #: A live view older than this counts as unreadable.
@@ -51,6 +54,8 @@ class Poller(Generic[T]):
         self._clock = clock
         self._bus = bus
         self.newest: Polled[T] | None = None
+        #: Why the latest read failed; `None` after one that succeeded.
+        self.error: StorageError | None = None
         #: When the read in progress started.
         self._reading_since: float | None = None
 
@@ -69,9 +74,9 @@ class Poller(Generic[T]):
     async def poll(self) -> None:
         started_at = self._reading_since = self._clock.monotonic()
         try:
-            self.newest = Polled(await self._read(), started_at)
-        except StorageError:
-            return  # visible as the growing age
+            self.newest, self.error = Polled(await self._read(), started_at), None
+        except StorageError as error:
+            self.error = error  # also visible as the growing age
         except Exception as error:  # a bug in one read must not end the polling
             self._bus.emit(failure_of(error, f"poll of {self._subject}"))
         finally:
@@ -111,14 +116,18 @@ class HealthCache:
         started: Moment,
         config: Mapping[str, Any] | None = None,
         bus: Bus | None = None,
+        is_disk_full: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._reader = reader
+        self._is_disk_full = is_disk_full
         self._hot = hot
         self._clock = clock
         self._started = started
         self._config = config or {}
         bus = bus or Bus()
         self._live = Poller("the live view", self._read_live, clock=clock, bus=bus)
-        self._store = Poller("the store", lambda: reader.matches(MatchFilter(limit=1)), clock=clock, bus=bus)
+        #: Its value is whether the disk is full.
+        self._store = Poller("the store", self._read_store, clock=clock, bus=bus)
         self._audit = Poller("the audit", audit.recent, clock=clock, bus=bus)
 
     async def poll(self) -> None:
@@ -165,15 +174,14 @@ class HealthCache:
         return None if newest is None or age is None else (newest.value, age)
 
     def is_hanging(self) -> bool:
-        """Return whether a read of the live view or the store is blocked. Requests must not read them then."""
-        return max(self._live.waiting_seconds, self._store.waiting_seconds) > HANGING_AFTER_SECONDS
+        """Return whether requests must not read the store: a read is blocked, or it is not the file that is written."""
+        is_blocked = max(self._live.waiting_seconds, self._store.waiting_seconds) > HANGING_AFTER_SECONDS
+        return is_blocked or any(beat.is_store_lost for beat in self._live_beats())
 
     def unready_reasons(self) -> list[str]:
         """Return why this API should get no traffic; empty when it is ready."""
-        reasons = []
-        store_age = self._store.age_seconds
-        if store_age is None or store_age > BLIND_AFTER_SECONDS:
-            reasons.append("the store cannot be read")
+        lost = next((beat.store_problem for beat in self._live_beats() if beat.is_store_lost), "")
+        reasons = [each for each in (self._unreadable("the store cannot be read"), lost) if each]
         newest, now = self._live.newest, Moment.of(self._clock)
         if newest is None or (self._live.age_seconds or 0.0) > BLIND_AFTER_SECONDS:
             reasons.append("the live view cannot be read")
@@ -181,14 +189,38 @@ class HealthCache:
             reasons.append(silence_reason(beats, now))
         return reasons
 
+    def _live_beats(self) -> Sequence[NodeBeat]:
+        newest = self._live.newest
+        return live_beats(newest.value[0].beats, Moment.of(self._clock)) if newest else ()
+
     def _verdict(self) -> HealthVerdict:
-        """Return the current verdict. While the store is unreadable it is at best degraded."""
-        current, age = self._live_verdict(), self._store.age_seconds
+        """Return the current verdict: down while the store cannot be read, or the disk is full."""
+        verdict, store = self._live_verdict(), self._store.newest
+        problems = [self._unreadable(f"the store could not be read for {self._unread_seconds():.0f} s")]
+        if store is not None and store.value:
+            problems.append(DISK_FULL)
+        verdict = with_store_problems(verdict, tuple(each for each in problems if each))
+        # Pauses stay in force in the scraper; what is missing is the audit, and commands fail.
+        if isinstance(self._audit.error, StoreDamaged):
+            reason = f"the operations tables cannot be read: {self._audit.error.cause}"
+            verdict = with_reasons(verdict, (*verdict.reasons, reason))
+        return verdict
+
+    def _unreadable(self, sentence: str) -> str:
+        """Return why the store cannot be read: at once if it is damaged, else when that has lasted for a while."""
+        if isinstance(self._store.error, StoreDamaged):
+            return f"the store cannot be read: {self._store.error.cause}"
+        return sentence if self._unread_seconds() > BLIND_AFTER_SECONDS else ""
+
+    def _unread_seconds(self) -> float:
         # A store that was never read gets the same time, counted from the start.
-        unread_seconds = self._clock.monotonic() - self._started.monotonic if age is None else age
-        if unread_seconds <= BLIND_AFTER_SECONDS:
-            return current
-        return with_reasons(current, (*current.reasons, f"the store could not be read for {unread_seconds:.0f} s"))
+        age = self._store.age_seconds
+        return self._clock.monotonic() - self._started.monotonic if age is None else age
+
+    async def _read_store(self) -> bool:
+        """Read the store; return whether its disk is full."""
+        await self._reader.match(0)  # no row: a damaged one concerns its match only
+        return self._is_disk_full()
 
     def _live_verdict(self) -> HealthVerdict:
         newest, age = self._live.newest, self._live.age_seconds or 0.0

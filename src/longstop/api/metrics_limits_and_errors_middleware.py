@@ -134,7 +134,8 @@ def _failure(scope: Scope, error: Exception) -> RequestFailed:
         path=scope["path"],
         error_type=type(error).__name__,
         error_message=str(error),
-        stack_trace="".join(traceback.format_exception(error)),
+        # An error of a file is no bug: its message has the file and the cause.
+        stack_trace="" if isinstance(error, StorageError) else "".join(traceback.format_exception(error)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
 
 from longstop.api.health_cache_and_pollers import HealthCache
 from longstop.api.server import Stores, build_app, run_server
@@ -10,7 +11,7 @@ from longstop.app.process_lifetime import process_lifetime, run_until_stopped
 from longstop.app.sinks import make_bus
 from longstop.clock import Clock, Moment, SystemClock
 from longstop.settings import Settings
-from longstop.storage.directory import DataDirectory
+from longstop.storage.directory import DataDirectory, is_disk_full
 from longstop.storage.sqlite.connection import BUSY_TIMEOUT_MS
 from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
@@ -59,4 +60,5 @@ def _health_cache(directory: DataDirectory, settings: Settings, clock: Clock, bu
             "pause_threshold": settings.scraper.resilience.circuit_breaker.pause_threshold,
         },
         bus=bus,
+        is_disk_full=partial(is_disk_full, directory.path),
     )

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Mapping
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, nullcontext
 
 from longstop.app.browsers import browser_pool, scratch_of
+from longstop.app.complete_files import completing_files
 from longstop.app.process_lifetime import process_lifetime, run_until_stopped
 from longstop.app.scraper_monitoring import SelfMonitoring
 from longstop.app.scraper_parts import Runtime, SourceRuntime
@@ -18,11 +19,11 @@ from longstop.storage.directory import DataDirectory
 from longstop.storage.error_pages_and_screenshots import ErrorPages, NoPages
 from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter, former_polls
 from longstop.storage.sqlite.matches import SqliteMatchStore
-from longstop.storage.sqlite.operations_tables import open_operations
+from longstop.storage.sqlite.operations_tables import check_operations, open_operations
 from longstop.supervision.lifeline_and_heartbeat_pipes import parent_fd
 from longstop.supervision.memory_for_new_matches import MemoryCheck
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import HotViewFailed, StoreFailed
+from longstop.telemetry.events.processes import HotViewFailed, HotViewRebuilt, StoreFailed
 from longstop.telemetry.metrics_server import metrics_tasks
 from longstop.watching.commands import CommandLoop
 from longstop.watching.poll_dispatcher import Dispatcher
@@ -39,10 +40,14 @@ async def run_scraper(settings: Settings) -> None:
     sinks = ScraperSinks(settings, directory, ops, clock)
     bus = make_bus("scraper", settings, clock, *sinks.all)
     pauses = StoredPauses(ops.pauses, clock=clock)
+    is_supervised = parent_fd(os.environ) is not None
     with directory.lock(), process_lifetime(bus, "scraper"), scratch_of(directory) as scratch:
+        check_operations(directory.ops_db)
         async with aclosing(SqliteHotReader(directory.hot_db)) as before:
             former = await former_polls(before)
         async with (
+            # Last, when nothing of this process reads them any more. A supervisor does it when the API has ended, too.
+            nullcontext() if is_supervised else completing_files(directory, bus),
             aclosing(ops),
             sinks.running(bus),
             aclosing(await SqliteMatchStore.open(directory.matches_db)) as store,
@@ -73,10 +78,17 @@ async def run_scraper(settings: Settings) -> None:
                 for config in configs:
                     source = await sources.enter_async_context(aclosing(SourceRuntime(config, runtime)))
                     schedulers[config.domain_id] = source.scheduler
-                await _watch(runtime, schedulers, sinks)
+                await _watch(runtime, schedulers, sinks, directory, is_supervised=is_supervised)
 
 
-async def _watch(runtime: Runtime, schedulers: Mapping[str, Scheduler], sinks: ScraperSinks) -> None:
+async def _watch(
+    runtime: Runtime,
+    schedulers: Mapping[str, Scheduler],
+    sinks: ScraperSinks,
+    directory: DataDirectory,
+    *,
+    is_supervised: bool,
+) -> None:
     """Run all loops of the scraper until a stop signal."""
     commands = CommandLoop(
         runtime.ops.commands,
@@ -88,13 +100,15 @@ async def _watch(runtime: Runtime, schedulers: Mapping[str, Scheduler], sinks: S
     )
     # Standing orders apply before the first match is adopted.
     await commands.begin()
+    if directory.ops_db.exists():  # with the store, which is open
+        directory.remember_databases()
     await _adopt_all(runtime, schedulers)
-    is_supervised = parent_fd(os.environ) is not None
     monitoring = SelfMonitoring(runtime, schedulers=schedulers, sinks=sinks, is_supervised=is_supervised)
     prometheus = runtime.settings.scraper.monitoring.prometheus
     async with monitoring.active():
         await run_until_stopped(
             monitoring.run(),
+            monitoring.watch_store(),
             monitoring.lag.run(),
             *metrics_tasks(prometheus, sinks.metrics, monitoring.state, bus=runtime.bus, clock=runtime.clock),
             runtime.browsers.run(),
@@ -123,4 +137,8 @@ async def _adopt_all(runtime: Runtime, schedulers: Mapping[str, Scheduler]) -> N
 
 
 def _open_hot(directory: DataDirectory, bus: Bus) -> SqliteHotWriter:
-    return SqliteHotWriter(directory.hot_db, on_failure=lambda error: bus.emit(HotViewFailed(error_message=str(error))))
+    return SqliteHotWriter(
+        directory.hot_db,
+        on_failure=lambda error: bus.emit(HotViewFailed(error_message=str(error))),
+        on_rebuilt=lambda reason, moved_to: bus.emit(HotViewRebuilt(error_message=reason, moved_to=moved_to)),
+    )

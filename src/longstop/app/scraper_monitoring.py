@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from longstop.app.scraper_parts import Runtime
 from longstop.app.sinks import ScraperSinks
 from longstop.clock import Moment
-from longstop.errors import RestartNeeded
+from longstop.errors import ResourcesExhausted, RestartNeeded, StorageError, StoreDamaged
 from longstop.model.polling_status import MonitoringRecord
 from longstop.model.scraper_report import MatchCost, NodeBeat
 from longstop.supervision.event_loop_and_clock_watch import ClockJumpWatch, LoopWatch
@@ -20,6 +20,7 @@ from longstop.supervision.health_log import HealthLog
 from longstop.supervision.recovery_loop import HealthMonitor
 from longstop.supervision.resource_use_and_match_costs import ResourceMeter, match_costs
 from longstop.telemetry.bus import failure_of
+from longstop.telemetry.events.processes import StoreRecovered, StoreUnusable
 from longstop.telemetry.metrics import ScraperState
 from longstop.watching.source_scheduler import Scheduler
 
@@ -29,6 +30,8 @@ BEAT_SECONDS = 1.0
 EVALUATE_SECONDS = 5.0
 MEASURE_SECONDS = 5.0
 STOPPED = "stopped on request"
+#: A store that does not answer within this time hangs.
+STORE_TIMEOUT_SECONDS = 10.0
 #: A heartbeat lists at most this many open breakers.
 MAX_BREAKERS = 50
 
@@ -52,6 +55,8 @@ class SelfMonitoring:
         self._rss_bytes = 0
         self._meter = ResourceMeter(clock.monotonic)
         self._costs: dict[int, MatchCost] = {}
+        #: Why nothing can be stored; `None` while it can.
+        self._store_error: StorageError | None = None
         self._log = HealthLog(runtime.ops.health_log, clock=clock)
         self.lag = LoopWatch(bus, clock.monotonic)
         self._monitor = HealthMonitor(
@@ -86,6 +91,28 @@ class SelfMonitoring:
                 self._try(self._measure)
                 self._try(lambda: self._monitor.evaluate(self._records()))
             await asyncio.sleep(BEAT_SECONDS)
+
+    async def watch_store(self) -> None:
+        """Check whether the store can be written, also while there is nothing to store."""
+        while True:
+            before, self._store_error = self._store_error, await self._checked_store()
+            if self._store_error is not None and (before is None or str(before) != str(self._store_error)):
+                self._runtime.bus.emit(StoreUnusable(error_message=str(self._store_error)))
+            elif self._store_error is None and before is not None:
+                self._runtime.bus.emit(StoreRecovered())
+            await asyncio.sleep(BEAT_SECONDS)
+
+    async def _checked_store(self) -> StorageError | None:
+        try:
+            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+                await self._runtime.matches.store.check()
+        except TimeoutError:
+            return StorageError(f"matches.db: no answer within {STORE_TIMEOUT_SECONDS:.0f} s")
+        except ResourcesExhausted:
+            return None  # it is reported by itself, and the file is not at fault
+        except StorageError as error:
+            return error
+        return None
 
     def _try(self, step: Callable[[], None]) -> None:
         """Run one step. A bug in it must stop neither polling nor the other steps."""
@@ -133,6 +160,9 @@ class SelfMonitoring:
             breakers=self._sinks.breakers.notes()[:MAX_BREAKERS],
             paused_sources=tuple(name for name, each in self._schedulers.items() if each.is_paused),
             costs=self._costs,
+            store_problem=self._store_error.cause or "the store cannot be written" if self._store_error else "",
+            is_store_lost=isinstance(self._store_error, StoreDamaged),
+            damaged_matches=self._sinks.damaged.refs(),
         )
 
     def state(self) -> ScraperState:

@@ -10,7 +10,7 @@ from longstop.storage.directory import DataDirectory
 from longstop.supervision.recovery_audit import RecoveryAudit, RecoveryObserver
 from longstop.telemetry.bus import Bus, Sink
 from longstop.telemetry.errors_table_and_match_logs import ErrorsTable, MatchLogs
-from longstop.telemetry.health_sinks import ExhaustionSink, OpenBreakers, RateSink
+from longstop.telemetry.health_sinks import DamagedMatches, ExhaustionSink, OpenBreakers, RateSink
 from longstop.telemetry.log import LogSink
 from longstop.telemetry.metrics import Metrics
 from longstop.telemetry.webhook import WebhookSink
@@ -24,13 +24,14 @@ class ScraperSinks:
         self.rates = RateSink(clock)
         self.breakers = OpenBreakers(clock)
         self.exhaustion = ExhaustionSink(clock)
+        self.damaged = DamagedMatches()
         self.metrics = Metrics()
         self.recoveries = RecoveryAudit(ops.audit, process="scraper", clock=clock)
         self.recovery_observer = RecoveryObserver(self.recoveries)
         self._table = ErrorsTable(ops.errors, node=node, clock=clock)
         self._logs = MatchLogs(directory.storage / "match_logs", clock=clock)
         self._webhook = make_webhook(settings, node, clock)
-        health: list[Sink] = [self.rates, self.breakers, self.exhaustion, self.recovery_observer]
+        health: list[Sink] = [self.rates, self.breakers, self.exhaustion, self.damaged, self.recovery_observer]
         self.all = [*health, self._table, self._logs]
         if settings.scraper.monitoring.prometheus.enabled:
             self.all.append(self.metrics)

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
+from longstop.app.complete_files import completing_files
 from longstop.app.process_lifetime import STOP_SIGNALS, exit_now
 from longstop.app.sinks import make_bus, make_webhook
 from longstop.clock import Clock, SystemClock
@@ -22,7 +23,7 @@ from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.connection import check_readable
 from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter
 from longstop.storage.sqlite.load_sql_and_migrate import Database
-from longstop.storage.sqlite.operations_tables import SqliteAudit
+from longstop.storage.sqlite.operations_tables import SqliteAudit, check_operations
 from longstop.supervision.event_loop_and_clock_watch import LoopWatch
 from longstop.supervision.exit_codes import Exit
 from longstop.supervision.heartbeat_watch import HeartbeatMonitor
@@ -54,6 +55,7 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
     directory = DataDirectory.open(settings.data)
     with directory.lock("supervisor"):
         check_readable(directory.matches_db, Database.MATCHES)
+        check_operations(directory.ops_db)
         watch_parent(environ)
         protect_from_oom_killer()
         store = SqliteAudit(directory.ops_db)
@@ -62,7 +64,8 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
         webhook = make_webhook(settings, directory.node_id, clock)
         bus = make_bus("up", settings, clock, observer, exhaustion, *([webhook] if webhook else []))
         alerts = webhook.delivering(bus) if webhook else nullcontext()
-        async with aclosing(store), alerts, audit.writing(bus):
+        # Last, when no process of ours reads the files any more.
+        async with completing_files(directory, bus), aclosing(store), alerts, audit.writing(bus):
             supervisor = _supervisor(settings, environ, directory, bus, clock, audit)
             loop = asyncio.get_running_loop()
             for number in STOP_SIGNALS:

@@ -12,6 +12,7 @@ import msgspec
 import typer
 from msgspec.structs import replace
 
+from longstop.api.health_cache_and_pollers import DISK_FULL
 from longstop.api.health_documents import (
     StatusSnapshot,
     health_log_entry,
@@ -27,10 +28,11 @@ from longstop.cli.match_health_and_error_tables import (
 from longstop.cli.options_and_data_access import Data, Json, ask, existing_data, find_match
 from longstop.cli.output import TextConsole, say, say_error, say_json
 from longstop.clock import SystemClock, to_iso
-from longstop.errors import LongstopError, StorageError, UsageError
+from longstop.errors import LongstopError, StorageError, StoreDamaged, UsageError
 from longstop.model.episode import StoredError
 from longstop.model.match import MatchRef, parse_match_id
-from longstop.storage.base import ErrorFilter, HealthRow, MatchFilter
+from longstop.storage.base import ErrorFilter, HealthRow
+from longstop.storage.directory import is_disk_full
 from longstop.storage.sqlite.connection import columns_of
 from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader
 from longstop.storage.sqlite.matches import SqliteMatchReader
@@ -41,7 +43,14 @@ from longstop.storage.sqlite.operations_tables import (
     SqliteHealthLog,
 )
 from longstop.supervision.health_grade_and_recovery import Grade
-from longstop.supervision.health_verdict import NEVER_RAN, HealthStatus, HealthVerdict, start_failure, with_reasons
+from longstop.supervision.health_verdict import (
+    NEVER_RAN,
+    HealthStatus,
+    HealthVerdict,
+    start_failure,
+    with_reasons,
+    with_store_problems,
+)
 from longstop.text import printable
 
 #: The exit code of `health` when the data directory cannot be read.
@@ -145,6 +154,7 @@ class StatusReader:
     """Reads the status of a data directory. Keeps its files open, and writes nothing."""
 
     def __init__(self, data: Path) -> None:
+        self._data = data
         self._hot = SqliteHotReader(data / "hot.db")
         self._matches = SqliteMatchReader(data / "matches.db")
         self._audit = SqliteAudit(data / "ops.db")
@@ -153,31 +163,29 @@ class StatusReader:
     async def read(self) -> StatusSnapshot:
         """Return the current status; raise `StorageError` when the live view cannot be read."""
         live = await read_live_view(self._hot, SystemClock())
-        problems = []
+        problems = [DISK_FULL] if is_disk_full(self._data) else []
         try:
-            await self._matches.matches(MatchFilter(limit=1))
+            await self._matches.match(0)  # no row: a damaged one concerns its match only
         except StorageError as error:
             problems.append(f"the store cannot be read: {error}")
+        verdict = with_store_problems(live.verdict, tuple(problems))
         try:
             recoveries, standing = await self._audit.recent(), await self._commands.standing()
+        except StoreDamaged as error:
+            return replace(live, verdict=with_reasons(verdict, (*verdict.reasons, f"orders and audit: {error}")))
         except StorageError:  # the verdict does not depend on it
-            return replace(live, verdict=_with_problems(live.verdict, problems))
+            return replace(live, verdict=verdict)
         # An API that keeps failing at start could not report it itself.
-        starts = (start_failure(name, recoveries, live.taken_at.wall) for name in ("scraper", "api"))
-        verdict = _with_problems(live.verdict, [*problems, *filter(None, starts)])
+        starts = tuple(
+            filter(None, (start_failure(each, recoveries, live.taken_at.wall) for each in ("scraper", "api")))
+        )
+        if starts:
+            verdict = with_reasons(verdict, (*starts, *(each for each in verdict.reasons if each != NEVER_RAN)))
         return replace(live, verdict=verdict, recoveries=recoveries, standing=standing)
 
     async def aclose(self) -> None:
         for file in (self._hot, self._matches, self._audit, self._commands):
             await file.aclose()
-
-
-def _with_problems(verdict: HealthVerdict, problems: Sequence[str]) -> HealthVerdict:
-    if not problems:
-        return verdict
-    # That no scraper has run yet would contradict this.
-    others = tuple(each for each in verdict.reasons if each != NEVER_RAN)
-    return with_reasons(verdict, (*problems, *others))
 
 
 def _history(data: Path, match: str | None, hours: float) -> list[HealthRow]:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from longstop.cli.options_and_data_access import Data, Json, existing_data, sett
 from longstop.cli.output import TextConsole, say, say_json, wrapped
 from longstop.clock import SystemClock, to_iso
 from longstop.doctor.checks import Check, CheckStatus, has_no_site, is_ready
+from longstop.model.command_and_standing_order import StandingKind
 from longstop.text import printable
 
 _STYLES = {CheckStatus.OK: "green", CheckStatus.MISSING: "yellow", CheckStatus.WRONG: "red", CheckStatus.SKIPPED: "dim"}
@@ -44,6 +46,28 @@ def restore(
     say(f"Restored {path} to the state of {done.manifest.node} at {to_iso(done.manifest.created_at)}.")
     if done.aside is not None:
         say(f"Its previous files are in {done.aside}.")
+    for line in _changed_orders(done.orders_before, done.orders_after):
+        say(line)
+
+
+def _changed_orders(
+    before: Collection[tuple[StandingKind, str]] | None, after: Collection[tuple[StandingKind, str]] | None
+) -> Iterator[str]:
+    """Yield what a restore changes of the orders of operators."""
+    if before is None:
+        yield "Which pauses were in force before could not be read: its ops.db is damaged."
+    if after is None:
+        yield "Which pauses are in force now could not be read: longstop up will say why."
+    for what, kinds in (
+        ("paused", (StandingKind.PAUSED_SOURCE, StandingKind.PAUSED_MATCH)),
+        ("unwatched", (StandingKind.UNWATCHED,)),
+    ):
+        was = {subject for kind, subject in before or () if kind in kinds}
+        is_now = {subject for kind, subject in after or () if kind in kinds}
+        if again := sorted(is_now - was):
+            yield f"{what.capitalize()} again: {', '.join(again)}."
+        if no_longer := sorted(was - is_now):
+            yield f"No longer {what}: {', '.join(no_longer)}."
 
 
 def doctor(data: Data = None, as_json: Json = False) -> None:

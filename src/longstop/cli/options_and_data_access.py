@@ -57,7 +57,8 @@ def existing_directory(data: Path | None, **more: str) -> Settings:
 def existing_data(data: Path | None) -> Path:
     """Return the data directory if it has a match store."""
     path = existing_directory(data).data
-    if not _exists(path / "matches.db", path):
+    # One that has had a store and lost it is read, and reports that.
+    if not (_exists(path / "matches.db", path) or _exists(path / "databases", path)):
         raise UsageError(f"nothing has run in {path} yet: {_start_there(data, path, 'start scraping there')}")
     return path
 

@@ -112,6 +112,11 @@ class NodeBeat(Struct, frozen=True, kw_only=True):
     breakers: tuple[BreakerNote, ...] = ()
     #: Sources that an operator has paused.
     paused_sources: tuple[str, ...] = ()
+    #: Why nothing can be stored; empty while it can. Whether the store is not the file that was opened.
+    store_problem: str = ""
+    is_store_lost: bool = False
+    #: Matches that are not polled because what is stored of them cannot be read.
+    damaged_matches: tuple[str, ...] = ()
     #: Resource usage by match number.
     costs: dict[int, MatchCost] = {}
     #: Whether it is the last one: the scraper was stopped on request and will not be restarted automatically.

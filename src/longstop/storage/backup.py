@@ -23,7 +23,8 @@ from longstop import __version__
 from longstop.clock import Clock
 from longstop.errors import StorageError, UsageError
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.connection import open_readable, rows, translated
+from longstop.storage.sqlite.connection import open_readable, rows
+from longstop.storage.sqlite.files_and_errors import translated
 from longstop.storage.sqlite.load_sql_and_migrate import Database, migrations_of, pending, queries
 
 MANIFEST = "manifest.json"

@@ -148,6 +148,9 @@ class MatchStore(Protocol):
     async def save_update(self, update: MatchUpdate) -> Receipt:
         """Store an update in one transaction; durable on return. Raise `EpochLost` for an old epoch."""
 
+    async def check(self) -> None:
+        """Raise if nothing can be stored now: the disk is full, or the file is not the one that was opened."""
+
     async def aclose(self) -> None: ...
 
 

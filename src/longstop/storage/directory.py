@@ -2,9 +2,11 @@
 
 import fcntl
 import os
+import re
+import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Self, TextIO
 from uuid import uuid4
@@ -12,6 +14,13 @@ from uuid import uuid4
 from longstop.errors import DataDirectoryInUse, StorageError
 
 _PRIVATE = 0o700
+_NODE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+#: With less free space than this, no database can grow.
+MIN_FREE_BYTES = 1 << 20
+_DATABASES_CREATED = """\
+matches.db and ops.db were created here. Longstop does not start without them.
+To start without one on purpose, move it away and delete this file.
+"""
 
 
 class DataDirectory:
@@ -25,6 +34,8 @@ class DataDirectory:
         self.hot_db = path / "hot.db"
         #: The operations tables: errors, recoveries, commands, health log.
         self.ops_db = path / "ops.db"
+        #: The mark of a directory that has had its databases.
+        self.databases = path / "databases"
         #: The mark that exists during a restore.
         self.restoring = path / "restoring"
         #: For error pages, screenshots and match logs.
@@ -51,16 +62,23 @@ class DataDirectory:
         """Lock the directory for one scraper or supervisor. The kernel releases the lock when the process ends."""
         if self.restoring.exists() and not is_restoring:
             raise StorageError(f"a restore into {self.path} was interrupted: run the same longstop restore again")
-        try:
-            file = _locked(self.path / f"{role}.lock")
-        except BlockingIOError:
-            raise DataDirectoryInUse(_in_use(self.path, role)) from None
-        except OSError as error:
-            raise StorageError(
-                f"cannot lock {self.path}: {error.strerror}. Check its permissions and the file system"
-            ) from error
-        with file:
+        with ExitStack() as locks:
+            try:
+                # A lock file may be removed, and the next process would lock another one. A folder in use stays.
+                locks.enter_context(_locked_folder(self.path if role == "supervisor" else self.storage))
+                locks.enter_context(_locked(self.path / f"{role}.lock"))
+            except BlockingIOError:
+                raise DataDirectoryInUse(_in_use(self.path, role)) from None
+            except OSError as error:
+                raise StorageError(
+                    f"cannot lock {self.path}: {error.strerror}. Check its permissions and the file system"
+                ) from error
             yield
+
+    def remember_databases(self) -> None:
+        """Note that the databases were created: from now on, a missing one stops the start."""
+        if not self.databases.exists():
+            create_once(self.databases, _DATABASES_CREATED)
 
 
 def _locked(path: Path) -> TextIO:
@@ -77,9 +95,21 @@ def _locked(path: Path) -> TextIO:
     return file
 
 
+@contextmanager
+def _locked_folder(path: Path) -> Iterator[None]:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _in_use(path: Path, role: str) -> str:
     # The file is empty between locking and writing the pid.
-    holder = (path / f"{role}.lock").read_text(encoding="ascii", errors="replace")
+    lock, holder = path / f"{role}.lock", ""
+    with suppress(OSError):
+        holder = lock.read_text(encoding="ascii", errors="replace")[:20]
     who = f"the {role} with pid {holder}" if holder else f"another {role}"
     return f"the data directory {path} is in use by {who}: stop it first, or choose another directory"
 
@@ -103,16 +133,23 @@ def is_private(path: Path) -> bool:
     return False
 
 
+def is_disk_full(path: Path) -> bool:
+    """Return whether the disk of a folder has no room for another commit; an unknown one has."""
+    with suppress(OSError):
+        return shutil.disk_usage(path).free < MIN_FREE_BYTES
+    return False
+
+
 def _node_id(path: Path) -> str:
     """Return the id in the file; the first process writes it."""
     if not path.exists():
         create_once(path, f"node-{uuid4().hex[:12]}")
-    try:
-        return path.read_text(encoding="ascii")
-    except UnicodeDecodeError as error:
+    text = path.read_text(encoding="ascii", errors="replace").strip()
+    if not _NODE_ID.fullmatch(text):
         raise StorageError(
             f"{path} is damaged: restore a backup, or stop everything and delete this file; a new one is then created"
-        ) from error
+        )
+    return text
 
 
 def create_once(path: Path, text: str) -> None:

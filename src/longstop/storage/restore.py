@@ -8,13 +8,17 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from longstop.clock import Clock
 from longstop.errors import StorageError, UsageError
+from longstop.model.command_and_standing_order import StandingKind
 from longstop.storage.backup import DATABASES, PLAIN, Manifest, copy_plain, digest, sync, verified
 from longstop.storage.directory import DataDirectory
-from longstop.storage.sqlite.connection import Synchronous, files_of, open_writable, translated
+from longstop.storage.sqlite.connection import Synchronous, complete_file, open_writable
+from longstop.storage.sqlite.files_and_errors import files_of, translated
 from longstop.storage.sqlite.load_sql_and_migrate import Database, queries
+from longstop.storage.sqlite.operations_tables import check_operations
 
 #: Epochs and sequence numbers are raised by this much: more than a match can gain between backup and restore. So a
 #: writer from after the backup is rejected, and a client that read then misses no new event.
@@ -24,6 +28,9 @@ ROLES = ("supervisor", "scraper")
 
 _SQL = queries("matches/queries.sql")
 _SUFFIX = ".restored"
+
+
+Order = tuple[StandingKind, str]
 
 
 class _Mark(Struct, frozen=True, kw_only=True):
@@ -38,6 +45,9 @@ class Restored(Struct, frozen=True, kw_only=True):
     manifest: Manifest
     #: Where the previous files are; `None` if there were none.
     aside: Path | None
+    #: The orders in force before, by kind and subject, and after; `None` if they could not be read.
+    orders_before: frozenset[Order] | None = None
+    orders_after: frozenset[Order] | None = None
 
 
 def restore(folder: Path, data: Path, clock: Clock, *, force: bool = False) -> Restored:
@@ -50,8 +60,10 @@ def restore(folder: Path, data: Path, clock: Clock, *, force: bool = False) -> R
         is_again = directory.restoring.exists()
         if not force and not is_again and (directory.matches_db.exists() or directory.ops_db.exists()):
             raise UsageError(f"{data} is not empty: choose an empty directory, or pass --force to move its files aside")
+        before = _orders(directory.ops_db)
         try:
-            return _put(folder, manifest, directory, clock)
+            done = _put(folder, manifest, directory, clock)
+            return replace(done, orders_before=before, orders_after=_orders(directory.ops_db))
         except OSError as error:
             raise StorageError(
                 f"cannot restore into {data}: {error.strerror or error}. Then run longstop restore again"
@@ -65,6 +77,8 @@ def _put(folder: Path, manifest: Manifest, directory: DataDirectory, clock: Cloc
     mark = _read_mark(directory.restoring) or _write_mark(directory, clock)
     aside = _move_aside(directory, mark)
     _clear(directory, spared=drafts)
+    # The backup may have no ops.db: the next start notes what there is.
+    directory.databases.unlink(missing_ok=True)
     for draft in drafts:
         draft.rename(draft.with_name(draft.name.removesuffix(_SUFFIX)))
     # Removing the mark says that everything is on disk.
@@ -72,6 +86,16 @@ def _put(folder: Path, manifest: Manifest, directory: DataDirectory, clock: Cloc
     directory.restoring.unlink()
     sync(directory.path)
     return Restored(manifest=manifest, aside=aside)
+
+
+def _orders(path: Path) -> frozenset[Order] | None:
+    """Return the orders in a file; `None` if they cannot be read."""
+    try:
+        orders = frozenset((order.kind, order.subject) for order in check_operations(path))
+        complete_file(path)  # a reader leaves a log, which would be moved aside
+        return orders
+    except StorageError:
+        return None
 
 
 def _clear(directory: DataDirectory, spared: Collection[Path]) -> None:

@@ -78,16 +78,25 @@ def assess_health(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord]
     grade = min((Grade(beat.grade) for beat in active), key=_WORST_FIRST.index)
     notes = (*_paused_by_operator(active, records), *open_circuits(active, now), *_costly(active, records))
     has_errors = all(beat.errors_last_minute > MAX_ERRORS_A_MINUTE for beat in active)
+    if problems := [
+        f"{beat.node} cannot store anything: {beat.store_problem}" for beat in active if beat.store_problem
+    ]:
+        return HealthVerdict(status=HealthStatus.DOWN, grade=grade, reasons=tuple(problems), notes=notes)
     if has_errors and all(_is_older(record, now, OLD_SECONDS) for record in records):
         return down(f"{_TOO_MANY}, and no match was read for {OLD_SECONDS:.0f} s", grade=grade, notes=notes)
     if unread := _unread(records, grade, now):
-        reasons = (unread, *_grade_reasons(active), *_unread_listings(active, now))
+        reasons = (unread, *_grade_reasons(active), *_unread_listings(active, now), *_damaged(active))
         # This is the definition of failing, whatever the scraper's own grade is at this moment.
         return HealthVerdict(
             status=HealthStatus.DEGRADED, grade=Grade.FAILING, reasons=reasons, notes=notes, is_unread=True
         )
     failing = [record for record in records if record.consecutive_failures] if has_errors else []
-    reasons = (*_grade_reasons(active), *_unread_listings(active, now), *_match_reasons(records, failing, now))
+    reasons = (
+        *_grade_reasons(active),
+        *_unread_listings(active, now),
+        *_damaged(active),
+        *_match_reasons(records, failing, now),
+    )
     status = HealthStatus.DEGRADED if reasons else HealthStatus.HEALTHY
     return HealthVerdict(status=status, grade=grade, reasons=reasons, notes=notes)
 
@@ -101,6 +110,15 @@ def with_reasons(verdict: HealthVerdict, reasons: tuple[str, ...]) -> HealthVerd
     """Return the verdict with these reasons: degraded, unless it is down."""
     status = HealthStatus.DEGRADED if verdict.status is HealthStatus.HEALTHY else verdict.status
     return replace(verdict, status=status, reasons=reasons)
+
+
+def with_store_problems(verdict: HealthVerdict, problems: tuple[str, ...]) -> HealthVerdict:
+    """Return the verdict while the store cannot be read or written: nothing new can be served."""
+    if not problems:
+        return verdict
+    # That no scraper has run yet would contradict this.
+    others = (each for each in verdict.reasons if each != NEVER_RAN)
+    return replace(verdict, status=HealthStatus.DOWN, reasons=(*others, *problems))
 
 
 def live_beats(beats: Sequence[NodeBeat], now: Moment) -> list[NodeBeat]:
@@ -166,6 +184,11 @@ def _match_reasons(
     yield from _listed("in play and not in sync", unsynced)
     yield from _listed("paused after refused or unreadable responses", paused)
     yield from _listed("in play, but the site shows frozen data", frozen)
+
+
+def _damaged(beats: Sequence[NodeBeat]) -> Iterator[str]:
+    if refs := sorted({ref for beat in beats for ref in beat.damaged_matches}):
+        yield f"not polled, because stored data are damaged: {name_some(refs)}"
 
 
 def _paused_by_operator(beats: Sequence[NodeBeat], records: Sequence[MonitoringRecord]) -> Iterator[str]:

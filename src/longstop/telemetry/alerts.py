@@ -116,6 +116,11 @@ def _own_problem(event: Telemetry) -> Alert | None:
             return _alert(event, "", "The hot view cannot be written", event.error_message)
         case processes.StoreFailed():
             return _alert(event, event.ref, f"The store failed for {event.ref}", event.error_message)
+        case processes.StoreUnusable():
+            return _alert(event, "", "Nothing can be stored", event.error_message)
+        case processes.HotViewRebuilt():
+            saved = f" The damaged file is {event.moved_to}." if event.moved_to else ""
+            return _alert(event, "", "The hot view was rebuilt", f"{event.error_message}.{saved}")
         case processes.RecordsFailed():
             return _alert(event, event.records, f"Cannot write the {event.records}", event.error_message)
         # Exit code 0 means that it was asked to stop: routine.
@@ -158,6 +163,8 @@ def _resolution(event: Telemetry) -> Alert | None:
             return _alert(event, "", title, text, ends=processes.LoopStalled)
         case processes.ResourcesRecovered():
             return _alert(event, event.resource, f"Recovered: {event.resource}", "", ends=processes.OutOfResources)
+        case processes.StoreRecovered():
+            return _alert(event, "", "The store can be written again", "", ends=processes.StoreUnusable)
         case matches.MatchBelieved():
             title, text = f"Answers about {event.ref} are believed again", f"After {event.seconds:.0f} s."
             return _alert(event, event.ref, title, text, ends=matches.MatchDoubted)

@@ -135,6 +135,23 @@ def _timed(note: BreakerNote, until: float | None, now: Moment) -> BreakerNote:
     return replace(note, until=now.on_the_wall(until), left_seconds=left)
 
 
+class DamagedMatches:
+    """Remembers which matches are not polled because what is stored of them is damaged."""
+
+    def __init__(self) -> None:
+        self._refs: dict[str, None] = {}
+
+    def take(self, event: Telemetry) -> None:
+        match event:
+            case processes.StoreFailed(error_type="StoreDamaged") if len(self._refs) < MAX_BREAKERS:
+                self._refs[event.ref] = None
+            case matches.MatchClaimed():
+                self._refs.pop(event.ref, None)
+
+    def refs(self) -> tuple[str, ...]:
+        return tuple(sorted(self._refs))  # a copy: events may come from any thread
+
+
 class ExhaustionSink:
     """Remembers when work was last postponed for each resource."""
 

@@ -31,6 +31,10 @@ from longstop.watching.source_scheduler import Scheduler
 
 #: How often new commands are read.
 POLL_SECONDS = 0.4
+#: A hung disk must not block the start for ever.
+READ_WITHIN_SECONDS = 10.0
+#: How often the stored orders are compared with those in force.
+KEEP_ORDERS_SECONDS = 1.0
 #: How many commands run concurrently.
 MAX_AT_ONCE = 8
 #: Time limit of the first poll of a match that is to be watched.
@@ -70,22 +74,26 @@ class CommandLoop:
         self._free = MAX_AT_ONCE
         #: Commands for one source run in the order in which they were issued.
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        #: The orders in force, by kind and subject, with who gave them. Nothing but a command changes them.
+        self._orders: dict[tuple[StandingKind, str], str] = {}
+        self._keep_orders_at = 0.0
         self._is_ready = False
         #: The type of the current storage error; `None` while there is none.
         self._failing: type[Exception] | None = None
 
     async def begin(self) -> None:
-        """Apply the standing orders. If they cannot be read, report that; `run` retries.
-
-        Polling starts anyway: a broken commands file must not stop it.
-        """
+        """Apply the standing orders; raise if they cannot be read in time, for nothing may be polled without them."""
+        await self._give_up_taken()
         try:
-            await self._store.give_up_taken()
-            orders = await self._store.standing()
-        except Exception as error:
-            self._report(error)
-            return
+            async with asyncio.timeout(READ_WITHIN_SECONDS):
+                orders = await self._store.standing()
+        except TimeoutError as error:
+            raise StorageError(
+                f"the orders of operators cannot be read (no answer within {READ_WITHIN_SECONDS:.0f} s), so nothing is"
+                " polled: check the disk, and start again"
+            ) from error
         for order in orders:
+            self._orders[order.kind, order.subject] = order.asked_by
             for source, scheduler in self._schedulers.items():
                 if order.kind is StandingKind.UNWATCHED:
                     scheduler.unwatch(MatchRef.parse(order.subject))
@@ -93,7 +101,16 @@ class CommandLoop:
                     scheduler.pause(MatchRef.parse(order.subject))
                 elif order.subject == source:
                     scheduler.pause_source()
-        self._is_ready, self._failing = True, None
+
+    async def _give_up_taken(self) -> None:
+        """Answer what an earlier scraper took. Until that succeeds no command is taken; polling does not wait."""
+        try:
+            async with asyncio.timeout(READ_WITHIN_SECONDS):
+                await self._store.give_up_taken()
+        except Exception as error:
+            self._report(error)
+        else:
+            self._is_ready, self._failing = True, None
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -105,16 +122,43 @@ class CommandLoop:
 
     async def _take(self) -> list[Command]:
         if not self._is_ready:
-            await self.begin()
+            await self._give_up_taken()
         if not (self._is_ready and self._free):
             return []
         try:
+            await self._keep_orders()
             taken = await self._store.take(self._free)
         except Exception as error:
             self._report(error)
             return []
         self._failing = None
         return taken
+
+    async def _keep_orders(self) -> None:
+        """Store orders in force that the file has lost, since an older one was put in its place."""
+        now = self._clock.monotonic()
+        if now < self._keep_orders_at:
+            return
+        self._keep_orders_at = now + KEEP_ORDERS_SECONDS
+        stored = {(order.kind, order.subject) for order in await self._store.standing()}
+        for (kind, subject), asked_by in list(self._orders.items()):
+            if (kind, subject) not in stored and (kind, subject) in self._orders:
+                await self._store.put_order(kind, subject, asked_by)
+
+    async def _put(self, kind: StandingKind, subject: str, asked_by: str) -> bool:
+        is_new = await self._store.put_order(kind, subject, asked_by)
+        self._orders[kind, subject] = asked_by
+        return is_new
+
+    async def _lift(self, kind: StandingKind, subject: str) -> bool:
+        # First in memory: an order that is being lifted must not be stored again meanwhile.
+        asked_by = self._orders.pop((kind, subject), None)
+        try:
+            return await self._store.lift_order(kind, subject) or asked_by is not None
+        except BaseException:
+            if asked_by is not None:
+                self._orders[kind, subject] = asked_by
+            raise
 
     async def _execute(self, command: Command) -> None:
         started = self._clock.monotonic()
@@ -178,7 +222,7 @@ class CommandLoop:
         if (low := self._memory_check.shortage()) is not None:
             raise _Refused(Refusal.MEMORY, f"{low}.")
         warning = await _first_poll(scheduler, ref)
-        await self._store.lift_order(StandingKind.UNWATCHED, str(ref))
+        await self._lift(StandingKind.UNWATCHED, str(ref))
         watch = await scheduler.watch(ref.source_id)
         if watch is None:
             raise _Refused(Refusal.CONFLICT, f"{ref} is finished and archived; it cannot be watched.")
@@ -200,16 +244,16 @@ class CommandLoop:
 
     async def _unwatch(self, command: Command) -> str:
         ref, _ = self._match(command)
-        await self._store.put_order(StandingKind.UNWATCHED, str(ref), command.asked_by)
+        await self._put(StandingKind.UNWATCHED, str(ref), command.asked_by)
         # A match that is watched again later should not start paused.
-        await self._store.lift_order(StandingKind.PAUSED_MATCH, str(ref))
+        await self._lift(StandingKind.PAUSED_MATCH, str(ref))
         unwatched = [each.unwatch(ref) for each in self._schedulers.values()]
         return f"Stopped watching {ref}." if any(unwatched) else f"{ref} was not watched, and will be ignored."
 
     async def _pause_match(self, command: Command) -> str:
         ref, _ = self._match(command)
         watch = self._watched(ref)
-        is_new = await self._store.put_order(StandingKind.PAUSED_MATCH, str(ref), command.asked_by)
+        is_new = await self._put(StandingKind.PAUSED_MATCH, str(ref), command.asked_by)
         for each in self._schedulers.values():
             each.pause(ref)
         await watch.store_pause()
@@ -220,7 +264,7 @@ class CommandLoop:
         watch = self._watched(ref)
         if scheduler.is_paused:
             raise _Refused(Refusal.CONFLICT, f"The whole source {ref.source} is paused: resume it first.")
-        was_paused = await self._store.lift_order(StandingKind.PAUSED_MATCH, str(ref))
+        was_paused = await self._lift(StandingKind.PAUSED_MATCH, str(ref))
         for each in self._schedulers.values():
             each.resume(ref)
         if not was_paused and watch.record.phase is Phase.PAUSED:
@@ -246,14 +290,14 @@ class CommandLoop:
     async def _pause_source(self, command: Command) -> str:
         scheduler = self._scheduler(command.argument)
         source = command.argument
-        is_new = await self._store.put_order(StandingKind.PAUSED_SOURCE, source, command.asked_by)
+        is_new = await self._put(StandingKind.PAUSED_SOURCE, source, command.asked_by)
         scheduler.pause_source()
         await scheduler.reconnect(True)
         return _paused(source, is_new)
 
     async def _resume_source(self, command: Command) -> str:
         scheduler = self._scheduler(command.argument)
-        was_paused = await self._store.lift_order(StandingKind.PAUSED_SOURCE, command.argument)
+        was_paused = await self._lift(StandingKind.PAUSED_SOURCE, command.argument)
         scheduler.resume_source()
         return f"Resumed {command.argument}." if was_paused else f"{command.argument} was not paused."
 

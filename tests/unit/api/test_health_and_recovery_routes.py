@@ -13,7 +13,7 @@ from longstop.api.health_cache_and_pollers import (
     HealthCache,
 )
 from longstop.clock import Moment
-from longstop.errors import StorageError
+from longstop.errors import StorageError, StoreDamaged
 from longstop.model.match import Phase
 from longstop.model.recovery import Recovery, RecoveryKind, RecoveryOutcome
 from longstop.model.scraper_report import BreakerNote, NodeBeat
@@ -144,7 +144,7 @@ async def test_health_is_not_called_healthy_while_no_data_can_be_served(
     recovered = await stranger.get("/health")
 
     assert (kept.json()["status"], kept.json()["reasons"]) == ("healthy", [])
-    assert (unread.status_code, unread.json()["status"], unread.json()["grade"]) == (200, "degraded", "healthy")
+    assert (unread.status_code, unread.json()["status"], unread.json()["grade"]) == (503, "down", "healthy")
     assert unread.json()["reasons"] == ["the store could not be read for 12 s"]
     assert recovered.json()["status"] == "healthy"
 
@@ -162,7 +162,7 @@ async def test_a_store_that_was_never_read_is_given_the_same_time_from_the_start
     late = health_cache.status()
 
     assert (early["status"], early["reasons"]) == ("healthy", ())
-    assert (late["status"], late["reasons"]) == ("degraded", ("the store could not be read for 11 s",))
+    assert (late["status"], late["reasons"]) == ("down", ("the store could not be read for 11 s",))
 
 
 async def test_whatever_else_is_wrong_an_unread_store_is_named_beside_it(
@@ -361,3 +361,66 @@ async def test_what_an_operator_paused_is_a_note_and_not_a_problem(
 
     assert (answer.status_code, answer.json()["status"], answer.json()["reasons"]) == (200, "healthy", [])
     assert answer.json()["notes"] == ["paused by an operator: crex_M1"]
+
+
+async def test_a_damaged_store_is_red_at_once_without_its_path(
+    stranger: httpx.AsyncClient, reader: MemoryReader, health_cache: HealthCache
+) -> None:
+    reader.broken = StoreDamaged(
+        "/secret/path/matches.db: the file is missing", cause="matches.db: the file is missing"
+    )
+    await health_cache.poll()
+
+    health, ready = await stranger.get("/health"), await stranger.get("/ready")
+
+    assert (health.status_code, health.json()["status"], ready.status_code) == (503, "down", 503)
+    assert health.json()["reasons"] == ["the store cannot be read: matches.db: the file is missing"]
+    assert "secret" not in health.text + ready.text
+
+
+async def test_a_scraper_whose_store_was_replaced_stops_all_reads_of_it(
+    stranger: httpx.AsyncClient, hot: MemoryHot, health_cache: HealthCache
+) -> None:
+    hot.heard = [replace(a_beat(), store_problem="matches.db: matches.db was replaced", is_store_lost=True)]
+    await health_cache.poll()
+
+    health, ready = await stranger.get("/health"), await stranger.get("/ready")
+
+    assert (health.status_code, ready.status_code) == (503, 503)
+    assert health.json()["reasons"] == ["node-1 cannot store anything: matches.db: matches.db was replaced"]
+    assert ready.json()["reasons"] == ["matches.db: matches.db was replaced"]
+    assert health_cache.is_hanging()
+
+
+async def test_a_full_disk_is_down_but_what_is_stored_is_still_served(clock: ManualClock) -> None:
+    hot = MemoryHot(beats=[a_beat()])
+    cache = HealthCache(
+        reader=MemoryReader(),
+        hot=hot,
+        audit=MemoryRecoveries(),
+        clock=clock,
+        started=MOMENT,
+        is_disk_full=lambda: True,
+    )
+    await cache.poll()
+
+    status, document = cache.health()
+
+    assert (status, document["status"]) == (503, "down")
+    assert [*document["reasons"]] == ["the disk of the data directory is full: nothing is stored until there is room"]
+    assert cache.unready_reasons() == []
+    assert not cache.is_hanging()
+
+
+async def test_damaged_operations_tables_degrade_the_health(clock: ManualClock) -> None:
+    audit = MemoryRecoveries()
+    audit.broken = StoreDamaged("/secret/ops.db: the file is missing", cause="ops.db: the file is missing")
+    cache = HealthCache(
+        reader=MemoryReader(), hot=MemoryHot(beats=[a_beat()]), audit=audit, clock=clock, started=MOMENT
+    )
+    await cache.poll()
+
+    status, document = cache.health()
+
+    assert (status, document["status"]) == (200, "degraded")
+    assert [*document["reasons"]] == ["the operations tables cannot be read: ops.db: the file is missing"]

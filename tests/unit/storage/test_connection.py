@@ -4,7 +4,8 @@ import apsw
 import pytest
 
 from longstop.errors import StorageError
-from longstop.storage.sqlite.connection import as_storage_error, file_identity, is_safe_sqlite, translated
+from longstop.storage.sqlite.connection import is_safe_sqlite
+from longstop.storage.sqlite.files_and_errors import as_storage_error, file_identity, translated
 
 
 @pytest.mark.parametrize(
@@ -37,8 +38,8 @@ def test_no_error_of_sqlite_gets_through_untranslated(kind: type[apsw.Error]) ->
 
 def test_a_file_is_another_one_when_it_was_put_in_the_place_of_the_first(tmp_path: Path) -> None:
     path, other = tmp_path / "ops.db", tmp_path / "other"
-    path.touch()
-    other.touch()
+    path.write_bytes(b"one")
+    other.write_bytes(b"two")
 
     first = file_identity(path)
     path.write_bytes(b"more")
@@ -47,6 +48,12 @@ def test_a_file_is_another_one_when_it_was_put_in_the_place_of_the_first(tmp_pat
 
     assert first == grown != file_identity(path)
     assert file_identity(other) is None
+
+
+def test_an_empty_file_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "ops.db").touch()
+
+    assert file_identity(tmp_path / "ops.db") is None
 
 
 def test_an_inaccessible_place_is_a_storage_error(tmp_path: Path) -> None:

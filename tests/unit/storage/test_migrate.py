@@ -222,16 +222,18 @@ OPERATIONS = (
     " VALUES ('watch', 'a', 'me', 'x', 1.5, 'boot')",
     "INSERT INTO commands (kind, argument, asked_by, asked_at, asked_monotonic, state, refusal, answer, answered_at)"
     " VALUES ('watch', 'b', 'me', 'x', 1.5, 'refused', 'memory', 'full', 'x')",
-    "INSERT INTO standing_orders VALUES ('unwatched', 'crex_1', 'x', 'me')",
+    "INSERT INTO standing_orders (kind, subject, since, asked_by) VALUES ('unwatched', 'crex_1', 'x', 'me')",
 )
 TABLES = ("scraper_errors", "recoveries", "scraper_health_log", "commands", "standing_orders")
 
 
 def operations(connection: apsw.Connection) -> dict[str, list[tuple[object, ...]]]:
     """Return every row, in the order of writing where the table knows it."""
-    keys = {"standing_orders": "kind"}
+    keys, columns = {"standing_orders": "kind"}, {"standing_orders": "kind, subject, since, asked_by"}
     return {
-        table: connection.execute(f"SELECT * FROM {table} ORDER BY {keys.get(table, 'rowid')}").fetchall()  # noqa: S608
+        table: connection.execute(
+            f"SELECT {columns.get(table, '*')} FROM {table} ORDER BY {keys.get(table, 'rowid')}"  # noqa: S608
+        ).fetchall()
         for table in TABLES
     }
 

@@ -23,6 +23,7 @@ from longstop.supervision.health_verdict import (
     silence_reason,
     start_failure,
     with_reasons,
+    with_store_problems,
 )
 from tests.readers import MOMENT, NOW, a_beat, a_record
 
@@ -358,3 +359,31 @@ def test_an_api_that_keeps_dying_is_reported(recoveries: list[Recovery], is_told
     said = start_failure("api", recoveries, NOW)
 
     assert said == ("the API keeps failing after its start: it died (see its log)" if is_told else None)
+
+
+def test_a_scraper_that_cannot_store_anything_is_down_whatever_its_grade() -> None:
+    beats = [replace(graded(Grade.HEALTHY), store_problem="matches.db: the disk is full")]
+
+    verdict = assess_health(beats, [a_record()], MOMENT)
+
+    assert (verdict.status, verdict.grade) == (HealthStatus.DOWN, Grade.HEALTHY)
+    assert verdict.reasons == ("node-1 cannot store anything: matches.db: the disk is full",)
+
+
+def test_matches_whose_stored_data_are_damaged_are_named_also_when_nothing_is_read() -> None:
+    beats = [replace(a_beat(), damaged_matches=("crex_M7",))]
+
+    alone = assess_health(beats, [], MOMENT)
+    unread = assess_health(beats, [a_record(polled=600)], MOMENT)
+
+    sentence = "not polled, because stored data are damaged: crex_M7"
+    assert (alone.status, alone.reasons) == (HealthStatus.DEGRADED, (sentence,))
+    assert unread.is_unread
+    assert sentence in unread.reasons
+
+
+def test_a_store_that_cannot_be_read_is_down_and_no_scraper_ran_contradicts_that() -> None:
+    verdict = with_store_problems(assess_health([], [], MOMENT), ("the store is lost",))
+
+    assert (verdict.status, verdict.reasons) == (HealthStatus.DOWN, ("the store is lost",))
+    assert with_store_problems(verdict, ()) is verdict

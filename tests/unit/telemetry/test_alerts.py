@@ -24,6 +24,7 @@ from longstop.telemetry.events.processes import (
     HealthFailing,
     HealthRecovered,
     HotViewFailed,
+    HotViewRebuilt,
     LoopResumed,
     LoopStalled,
     MemoryExceeded,
@@ -32,6 +33,8 @@ from longstop.telemetry.events.processes import (
     RecordsFailed,
     RecoveryFailed,
     StoreFailed,
+    StoreRecovered,
+    StoreUnusable,
     TaskEnded,
     TaskFailed,
 )
@@ -98,6 +101,8 @@ def alert(event: Telemetry) -> Alert:
         (restarted("errors"), "watch.restarted crex_11HD", Severity.WARN),
         (TaskFailed.by(KeyError("x"), task="metrics"), "task.failed metrics KeyError", Severity.CRITICAL),
         (HotViewFailed(error_message="the disk is full"), "hot_view.failed", Severity.ERROR),
+        (HotViewRebuilt(error_message="hot.db was deleted", moved_to=""), "hot_view.rebuilt", Severity.WARN),
+        (StoreUnusable(error_message="the disk is full"), "store.unusable", Severity.CRITICAL),
         (StoreFailed(ref="crex_11HD", error_type="X", error_message="x"), "store.failed crex_11HD", Severity.ERROR),
         (RecordsFailed(records="errors", error_message="x"), "records.failed errors", Severity.ERROR),
         (ChildDied(process="api", pid=7, exit_code=-9, restart_in_seconds=1.0), "process.died api", Severity.ERROR),
@@ -127,6 +132,7 @@ def test_a_problem_is_an_alert_whose_key_names_the_condition(event: Telemetry, k
         (HealthRecovered(before="recovering"), FAILING),
         (HealthDegraded(before="failing", reason="older than 60 s: crex_11HD"), FAILING),
         (LoopResumed(seconds=7.0), STALLED),
+        (StoreRecovered(), StoreUnusable(error_message="the disk is full")),
     ],
     ids=lambda event: event.name,
 )

@@ -8,12 +8,13 @@ from longstop.model.scraper_report import Rates
 from longstop.telemetry.alerts import alert_of
 from longstop.telemetry.bus import Bus, failure_of
 from longstop.telemetry.events import Telemetry
-from longstop.telemetry.events.matches import MatchPhaseChanged, PollFailed, PollSucceeded, UpdateStored
+from longstop.telemetry.events.matches import MatchClaimed, MatchPhaseChanged, PollFailed, PollSucceeded, UpdateStored
 from longstop.telemetry.events.processes import (
     OutOfResources,
     PollPostponed,
     ProcessStopped,
     ResourcesRecovered,
+    StoreFailed,
     TaskFailed,
 )
 from longstop.telemetry.events.sources import (
@@ -29,6 +30,7 @@ from longstop.telemetry.events.sources import (
 from longstop.telemetry.health_sinks import (
     MAX_BREAKERS,
     RECOVERED_AFTER_SECONDS,
+    DamagedMatches,
     ExhaustionReporter,
     ExhaustionSink,
     OpenBreakers,
@@ -281,3 +283,15 @@ def test_work_that_failed_of_exhaustion_is_no_bug() -> None:
 
     assert event == PollPostponed(resource="processes", subject="weigh")
     assert isinstance(failure_of(RuntimeError("broken"), "weigh"), TaskFailed)
+
+
+def test_a_match_counts_as_damaged_until_it_is_claimed() -> None:
+    sink = DamagedMatches()
+    for ref, error_type in (("crex_2", "StoreDamaged"), ("crex_1", "StoreDamaged"), ("crex_3", "KeyError")):
+        sink.take(StoreFailed(ref=ref, error_type=error_type, error_message="x"))
+    before = sink.refs()
+
+    sink.take(MatchClaimed(match_id=1, ref="crex_1", epoch=2))
+
+    assert before == ("crex_1", "crex_2")
+    assert sink.refs() == ("crex_2",)

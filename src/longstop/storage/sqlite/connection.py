@@ -1,10 +1,10 @@
 """SQLite connections: safe settings, translated errors, and files that several processes use."""
 
 import asyncio
-import os
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -19,8 +19,15 @@ from msgspec.structs import asdict
 
 from longstop.clock import to_iso
 from longstop.daemon_thread import DaemonThread
-from longstop.errors import ResourcesExhausted, StorageError, StoreDamaged, UnsafeSQLite
-from longstop.exhaustion import MachineResource, exhausted
+from longstop.errors import StorageError, StoreDamaged, UnsafeSQLite, UsageError
+from longstop.storage.sqlite.files_and_errors import (
+    beside,
+    damaged,
+    file_identity,
+    file_state,
+    refuse_loss,
+    translated,
+)
 from longstop.storage.sqlite.load_sql_and_migrate import Database, migrate, migrations_of, pending, transaction
 
 Row = dict[str, Any]
@@ -34,24 +41,10 @@ CLOSE_WITHIN_SECONDS = 1.0
 OLDEST_SAFE_SQLITE = (3, 51, 3)
 #: Only a backup or an interactive session can make the writer wait.
 BUSY_TIMEOUT_MS = 5_000
+#: How long to wait at the end for readers, before the log of a file is copied into it.
+MERGE_PATIENCE_MS = 1_000
 #: The write-ahead log may grow in a burst; afterwards it is truncated to this size.
 WAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024
-
-_RESTORE = "restore a backup with `longstop restore`, or move the file away to start without it"
-#: What an error means, and what to do about it.
-_MEANINGS: Mapping[type[apsw.Error], tuple[str, str]] = {
-    apsw.FullError: ("the disk is full", ""),
-    apsw.IOError: ("the disk failed", "check the disk, and that it is a file that this user may read and write"),
-    apsw.CorruptError: ("the file is damaged", _RESTORE),
-    apsw.NotADBError: ("not an SQLite file", _RESTORE),
-    apsw.BusyError: ("another process has locked the file", ""),
-    apsw.CantOpenError: ("the file cannot be opened", "check that it is a file that this user may read and write"),
-    apsw.ReadOnlyError: ("the file cannot be written", "check the permissions of the file and its directory"),
-}
-
-_DAMAGE = (apsw.CorruptError, apsw.NotADBError)
-#: Errors that may be caused by an exhausted resource.
-_MAY_BE_EXHAUSTION = (apsw.CantOpenError, apsw.IOError)
 
 
 class Synchronous(StrEnum):
@@ -67,49 +60,38 @@ def is_safe_sqlite(version: str) -> bool:
     return tuple(int(part) for part in version.split(".")) >= OLDEST_SAFE_SQLITE
 
 
-def as_storage_error(error: apsw.Error, path: Path) -> StorageError:
-    if isinstance(error, apsw.NoMemError):
-        return ResourcesExhausted(MachineResource.MEMORY)
-    exhaustion = exhausted(error) if isinstance(error, _MAY_BE_EXHAUSTION) else None
-    if exhaustion is not None:
-        return exhaustion
-    meaning, advice = _MEANINGS.get(type(error), ("SQLite refused", ""))
-    if path.is_dir():
-        return StorageError(f"{path}: a directory, not a file; move it away, or choose another data directory")
-    if advice == _RESTORE and path.stem == Database.HOT:
-        advice = "delete it; the scraper rebuilds it"
-    kind = StoreDamaged if isinstance(error, _DAMAGE) else StorageError
-    return kind(f"{path}: {meaning} ({type(error).__name__}: {error}){'; ' if advice else ''}{advice}")
+def close(connection: apsw.Connection) -> None:
+    """Close a connection. An error is ignored: what was committed is on disk."""
+    with suppress(apsw.Error):
+        connection.close()
 
 
-@contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """Translate errors of SQLite into a `StorageError` that names the file."""
-    try:
-        yield
-    except apsw.Error as error:
-        raise as_storage_error(error, path) from error
+def merge_log(connection: apsw.Connection, patience_ms: int = MERGE_PATIENCE_MS) -> bool:
+    """Copy the whole write-ahead log into the file; return whether that was possible."""
+    connection.set_busy_timeout(patience_ms)
+    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # opens the log
+    is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
+    return not is_busy
 
 
-def file_identity(path: Path) -> tuple[int, int] | None:
-    """Return device and inode of a file, to detect that it was replaced; `None` if it does not exist."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StorageError(f"{path.name}: cannot access the file ({error.strerror})") from error
-    return found.st_dev, found.st_ino
+def complete_file(path: Path) -> bool:
+    """Make a database that no one writes complete without its log; return whether that was possible.
 
-
-def files_of(path: Path) -> list[Path]:
-    """Return the existing files of a database: itself, and the logs that SQLite writes next to it."""
-    candidates = (path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm", "-journal"))
-    return [each for each in candidates if os.path.lexists(each)]
+    A program that still reads it keeps its state of the file, and so the log.
+    """
+    if file_identity(path) is None or path.is_dir():
+        return True
+    with translated(path):
+        connection = _connect(path, apsw.SQLITE_OPEN_READWRITE)
+        try:
+            return merge_log(connection)
+        finally:
+            close(connection)
 
 
 def open_writable(path: Path, database: Database, synchronous: Synchronous) -> apsw.Connection:
     """Open a file for its only writer: create, check and migrate it as needed."""
+    refuse_loss(path)
     with translated(path):
         connection = _connect(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         try:
@@ -127,11 +109,20 @@ def open_readable(path: Path, patience_ms: int | None = None) -> apsw.Connection
         return _connect(path, apsw.SQLITE_OPEN_READONLY, patience_ms)
 
 
-def check_readable(path: Path, database: Database) -> None:
-    """Raise if the file cannot be read or is not of this version; a file that does not exist is fine."""
+def check_readable(
+    path: Path, database: Database, rows_too: Callable[[apsw.Connection], object] = lambda _: None
+) -> None:
+    """Raise if the file is lost, damaged or not of this version; before the first start it may be missing.
+
+    `rows_too` checks rows of a file that needs no migration.
+    """
+    refuse_loss(path)
     if file_identity(path) is not None:
         with translated(path), closing(open_readable(path)) as connection:
-            pending(connection, migrations_of(database))
+            is_current = not pending(connection, migrations_of(database))
+            _check_pages(connection, path)
+            if is_current:
+                rows_too(connection)
 
 
 def _connect(path: Path, flags: int, patience_ms: int | None = None) -> apsw.Connection:
@@ -151,9 +142,13 @@ def _prepare(connection: apsw.Connection, path: Path, synchronous: Synchronous) 
     connection.pragma("synchronous", synchronous.value)
     connection.pragma("foreign_keys", True)
     connection.pragma("journal_size_limit", WAL_SIZE_LIMIT_BYTES)
+    _check_pages(connection, path)
+
+
+def _check_pages(connection: apsw.Connection, path: Path) -> None:
     verdict = connection.pragma("quick_check", 1)
     if verdict != "ok":
-        raise StoreDamaged(f"{path.name}: the file is damaged ({verdict})")
+        raise damaged(path, f"the file is damaged ({verdict})")
 
 
 def _use_wal(connection: apsw.Connection) -> None:
@@ -176,7 +171,10 @@ def rows(connection: apsw.Connection, statement: str, bindings: Mapping[str, Any
     """Return all rows of a statement, by column name."""
     cursor = connection.cursor()
     cursor.row_trace = _by_name
-    found: list[Any] = cursor.execute(statement, bindings).fetchall()
+    try:
+        found: list[Any] = cursor.execute(statement, bindings).fetchall()
+    except UnicodeDecodeError as error:
+        raise damaged(Path(connection.filename), f"a text of {_table_of(statement)} is not UTF-8") from error
     return found
 
 
@@ -203,13 +201,49 @@ def to_record(kind: type[T], row: Row) -> T:
     try:
         return msgspec.convert(row, kind)
     except msgspec.ValidationError as error:
-        what = f"{kind.__name__} of match {row['match_id']}" if row.get("match_id") else kind.__name__
-        raise StorageError(
-            f"cannot read a stored {what}: {error}. A newer version or a plug-in may have stored it: install that"
-        ) from error
+        raise StoreDamaged(f"{kind.__name__}: {error}") from error
+
+
+def records(
+    connection: apsw.Connection,
+    statement: str,
+    bindings: Mapping[str, Any] | None,
+    decode: Callable[[Row], T],
+) -> list[T]:
+    """Return the decoded rows of a statement. A row that cannot be decoded is named with its file and table."""
+    found: list[T] = []
+    for each in rows(connection, statement, bindings):
+        try:
+            found.append(decode(each))
+        except _UNREADABLE as error:
+            raise _unreadable(Path(connection.filename), statement, each, error) from error
+    return found
+
+
+#: What decoding raises for a value that the product has never stored.
+_UNREADABLE = (StoreDamaged, UsageError, msgspec.MsgspecError, ValueError, LookupError, TypeError)
+_TABLE = re.compile(r"\b(?:FROM|INTO|UPDATE)\s+(\w+)")
+#: The columns that identify a row in an error.
+_NAMING = ("match_id", "source", "source_id", "key", "rev", "sequence", "id", "finding_id", "kind", "subject", "node")
+
+
+def _table_of(statement: str) -> str:
+    found = _TABLE.search(statement)
+    return found[1] if found else "a table"
+
+
+def _unreadable(path: Path, statement: str, row: Row, error: Exception) -> StoreDamaged:
+    where = ", ".join(f"{name} {str(row[name])[:80]!r}" for name in _NAMING if row.get(name) is not None)
+    cause = f"a row of {_table_of(statement)} ({where}) cannot be read: {error}"
+    newer = "If a newer version or a plug-in stored it, install that"
+    return StoreDamaged(f"{damaged(path, cause)}. {newer}", cause=f"{path.name}: a row of {_table_of(statement)}")
 
 
 # --- files that several processes use --------------------------------------------------------------------------------
+
+
+#: Of a database, its log and its shared memory.
+_Identity = tuple[tuple[int, int] | None, ...]
 
 
 class _ReopenedFile(ABC):
@@ -219,15 +253,18 @@ class _ReopenedFile(ABC):
     """
 
     role: str
+    #: The files beside the database that must stay the same.
+    watched: tuple[str, ...]
 
     def __init__(self, path: Path, database: Database) -> None:
         self._path = path
+        self._others = tuple(beside(path, suffix) for suffix in self.watched)
         self._database = database
         self._thread = DaemonThread(f"{self.role} of {path.name}")
         self._lock = Lock()
         self._connection: apsw.Connection | None = None
-        #: Of the file that is open.
-        self._identity: tuple[int, int] | None = None
+        #: Of the files that are open.
+        self._identity: _Identity = ()
 
     async def aclose(self) -> None:
         """Close the file; if that hangs, the end of the process closes it."""
@@ -247,14 +284,20 @@ class _ReopenedFile(ABC):
                 raise
 
     def _current(self) -> apsw.Connection | None:
-        identity = file_identity(self._path)
-        if identity != self._identity:
+        if self._connection is not None and self._files() != self._identity:
             self._drop()
         if self._connection is None:
-            self._connection = self._open()
             # Read before opening: a file that replaces it meanwhile is detected next time. A new file had no identity.
-            self._identity = identity or file_identity(self._path)
+            before = file_identity(self._path)
+            self._connection = self._open()
+            now, *others = self._files()
+            self._identity = (before or now, *others)
         return self._connection
+
+    def _files(self) -> _Identity:
+        # Two processes with different logs or shared memory do not see each other's writes.
+        others = map(file_state, self._others)
+        return (file_identity(self._path), *(state and state.identity for state in others))
 
     def _close(self) -> None:
         with self._lock:
@@ -263,8 +306,7 @@ class _ReopenedFile(ABC):
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(apsw.Error):
-                connection.close()
+            close(connection)
 
 
 class ReadOnlyDatabase(_ReopenedFile):
@@ -275,6 +317,7 @@ class ReadOnlyDatabase(_ReopenedFile):
     """
 
     role = "reader"
+    watched = ("-shm",)
 
     def __init__(self, path: Path, database: Database, inline_ms: int | None = None) -> None:
         super().__init__(path, database)
@@ -284,13 +327,14 @@ class ReadOnlyDatabase(_ReopenedFile):
         """Return the decoded rows; empty while the file does not exist."""
 
         def read(connection: apsw.Connection | None) -> list[T]:
-            return [decode(each) for each in rows(connection, statement, bindings)] if connection else []
+            return records(connection, statement, bindings, decode) if connection else []
 
         if self._inline_ms is not None:
             return self._attempt(read)
         return await self._thread.run(lambda: self._attempt(read))
 
     def _open(self) -> apsw.Connection | None:
+        refuse_loss(self._path)
         if file_identity(self._path) is None:
             return None
         connection, known = open_readable(self._path, self._inline_ms), migrations_of(self._database)
@@ -311,6 +355,7 @@ class ReopenedDatabase(_ReopenedFile):
     """A file that several processes write to occasionally."""
 
     role = "writer"
+    watched = ("-wal", "-shm")
 
     async def run(self, job: Job[T]) -> T:
         """Run a job on the connection; after a failure of any kind the next one gets a new connection."""

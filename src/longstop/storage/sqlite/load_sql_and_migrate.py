@@ -12,13 +12,15 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import apsw
 from msgspec import Struct
 
-from longstop.errors import StoreDamaged, StoreTooNew
+from longstop.errors import StoreTooNew
+from longstop.storage.sqlite.files_and_errors import damaged
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
@@ -103,17 +105,18 @@ def _apply(connection: apsw.Connection, migration: Migration) -> None:
 
 def pending(connection: apsw.Connection, known: tuple[Migration, ...]) -> tuple[Migration, ...]:
     """Return the migrations to apply; raise if the file has an unknown or different one."""
-    by_number = {migration.number: migration for migration in known}
+    path, by_number = Path(connection.filename), {migration.number: migration for migration in known}
     for number, name, checksum in _applied(connection):
         migration = by_number.pop(number, None)
         if migration is None:
             raise StoreTooNew(
-                f"the file has migration {name}, which this version does not know: install a newer version of Longstop"
+                f"{path}: the file has migration {name}, which this version does not know: install a newer version of"
+                " Longstop"
             )
+        if name != migration.name:
+            raise damaged(path, f"it is another database, with migration {name}")
         if checksum != migration.checksum:
-            raise StoreDamaged(
-                f"migration {name} has changed since it was applied: reinstall Longstop, or restore a backup"
-            )
+            raise damaged(path, f"migration {name} has changed since it was applied")
     return tuple(by_number.values())
 
 

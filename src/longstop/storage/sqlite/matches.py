@@ -1,24 +1,24 @@
 """The match store on SQLite: `SqliteMatchStore` writes `matches.db`, `SqliteMatchReader` reads it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
+from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import apsw
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from longstop.clock import from_iso, iso_or_none, to_iso
-from longstop.errors import EpochLost, StorageError
+from longstop.errors import EpochLost, StorageError, StoreDamaged
 from longstop.model.data_finding import Finding, StoredFinding
 from longstop.model.event import Event, EventKey, Op, StoredEvent, content_hash
 from longstop.model.match import MatchRef, MatchRow, MatchStatus, Phase, move
-from longstop.model.snapshot import SNAPSHOTS_KEPT, Snapshot
+from longstop.model.snapshot import SNAPSHOTS_KEPT, Snapshot, checksum
 from longstop.model.source_queries_and_answers import Keys
 from longstop.sports.base import EventKind
 from longstop.sports.registry import sport_named
@@ -30,6 +30,7 @@ from longstop.storage.sqlite.connection import (
     columns_of,
     first_or_none,
     open_writable,
+    records,
     row,
     rows,
     to_record,
@@ -38,6 +39,7 @@ from longstop.storage.sqlite.load_sql_and_migrate import Database, queries
 from longstop.storage.sqlite.writer import Writer
 
 _SQL = queries("matches/queries.sql")
+T = TypeVar("T")
 
 #: Columns that identify a version, so that comparing needs no decoding.
 _SAMENESS = ("op", "source_event_id", "content_hash")
@@ -81,6 +83,9 @@ class SqliteMatchStore:
 
     async def save_update(self, update: MatchUpdate) -> Receipt:
         return await self._writer.run(lambda connection: _save_update(connection, update))
+
+    async def check(self) -> None:
+        await self._writer.check()
 
     async def aclose(self) -> None:
         await self._writer.aclose()
@@ -127,9 +132,9 @@ def _register(
     connection: apsw.Connection, ref: MatchRef, title: str, start_at: datetime | None, now: datetime, sport: str
 ) -> MatchRow:
     names = {"source": ref.source, "source_id": ref.source_id}
-    known = row(connection, _SQL["match_of_ref"], names)
+    known = _record(connection, "match_of_ref", names, match_row)
     if known is not None:
-        return match_row(known)
+        return known
     first = {"phase": Phase.DISCOVERED.value, "status": MatchStatus.UPCOMING.value, "created_at": to_iso(now)}
     shown = {"title": title, "start_at": iso_or_none(start_at), "sport": sport}
     [added] = rows(connection, _SQL["add_match"], {**names, **first, **shown})
@@ -153,10 +158,18 @@ def _link(connection: apsw.Connection, ref: MatchRef, match_id: int) -> None:
 
 def _match(connection: apsw.Connection, statement: str, **columns: Any) -> MatchRow:
     """Return the match of a statement, or raise if there is none."""
-    found = row(connection, _SQL[statement], columns)
+    found = _record(connection, statement, columns, match_row)
     if found is None:
         raise StorageError(f"there is no match {columns['match_id']}")
-    return match_row(found)
+    return found
+
+
+def _records(connection: apsw.Connection, statement: str, columns: Row, decode: Callable[[Row], T]) -> list[T]:
+    return records(connection, _SQL[statement], columns, decode)
+
+
+def _record(connection: apsw.Connection, statement: str, columns: Row, decode: Callable[[Row], T]) -> T | None:
+    return first_or_none(_records(connection, statement, columns, decode))
 
 
 def _load(connection: apsw.Connection, match_id: int) -> MatchBase:
@@ -164,21 +177,25 @@ def _load(connection: apsw.Connection, match_id: int) -> MatchBase:
     names = rows(connection, _SQL["names"], of_match)
     return MatchBase(
         match=_match(connection, "match", match_id=match_id),
-        events=tuple(stored_event(each, each["sport"]) for each in rows(connection, _SQL["current_events"], of_match)),
+        events=tuple(_records(connection, "current_events", of_match, stored_event)),
         snapshot=_newest_snapshot(connection, match_id),
-        open_findings=tuple(to_record(Finding, each) for each in rows(connection, _SQL["open_findings"], of_match)),
+        open_findings=tuple(_records(connection, "open_findings", of_match, partial(to_record, Finding))),
         players={each["key"]: each["name"] for each in names if each["kind"] == "player"},
         teams={each["key"]: each["name"] for each in names if each["kind"] == "team"},
         feeds=tuple(map(_ref, rows(connection, _SQL["feeds"], of_match))),
-        ids=_ids(rows(connection, _SQL["event_ids"], of_match)),
+        ids=_ids(_records(connection, "event_ids", of_match, _event_id)),
         keys=_keys(rows(connection, _SQL["match_keys"], of_match)),
     )
 
 
-def _ids(found: list[Row]) -> dict[str, dict[EventKey, str]]:
+def _event_id(row: Row) -> tuple[str, EventKey, str]:
+    return row["source"], EventKey.parse(row["key"]), row["source_event_id"]
+
+
+def _ids(found: list[tuple[str, EventKey, str]]) -> dict[str, dict[EventKey, str]]:
     ids: dict[str, dict[EventKey, str]] = {}
-    for each in found:
-        ids.setdefault(each["source"], {})[EventKey.parse(each["key"])] = each["source_event_id"]
+    for source, key, source_event_id in found:
+        ids.setdefault(source, {})[key] = source_event_id
     return ids
 
 
@@ -207,8 +224,7 @@ def _save_update(connection: apsw.Connection, update: MatchUpdate) -> Receipt:
 
 
 def _newest_snapshot(connection: apsw.Connection, match_id: int) -> Snapshot | None:
-    found = row(connection, _SQL["newest_snapshot"], {"match_id": match_id})
-    return None if found is None else snapshot(found)
+    return _record(connection, "newest_snapshot", {"match_id": match_id}, snapshot)
 
 
 def _owned(connection: apsw.Connection, update: MatchUpdate) -> MatchRow:
@@ -335,11 +351,15 @@ def _ref(row: Row) -> MatchRef:
 
 def stored_event(row: Row, sport: str | None = None) -> StoredEvent:
     """Return an event version; a row joined with its match has the sport."""
+    # The bytes that were hashed, so that no version of Longstop encodes them in another way.
+    position = "null" if row["position"] is None else row["position"]
+    if sha256(f"[{row['content']},{position}]".encode()).hexdigest() != row["content_hash"]:
+        raise StoreDamaged("the content does not have its hash")
     event = Event(
         key=EventKey.parse(row["key"]),
         rev=row["rev"],
         op=Op(row["op"]),
-        content=_content_of(row, sport or row["sport"]),
+        content=_decoder(sport or row["sport"], row["kind"]).decode(row["content"]),
         source_event_id=row["source_event_id"],
         position=row["position"],
         source=row["source"],
@@ -347,17 +367,9 @@ def stored_event(row: Row, sport: str | None = None) -> StoredEvent:
     return StoredEvent(event=event, seq=row["seq"], epoch=row["epoch"], captured_at=from_iso(row["captured_at"]))
 
 
-def _content_of(row: Row, sport: str) -> Struct:
-    try:
-        content: Struct = _decoder(sport, row["kind"]).decode(row["content"])
-    except msgspec.DecodeError as error:
-        raise StorageError(f"event {row['key']} of match {row['match_id']} cannot be read: {error}") from error
-    return content
-
-
 @cache
 def _decoder(sport: str, kind: str) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(_kind(sport, kind).content)
+    return msgspec.json.Decoder(sport_named(sport).kinds[kind].content)
 
 
 @cache
@@ -386,7 +398,10 @@ def event_columns(event: Event, sport: str) -> Row:
 
 
 def snapshot(row: Row) -> Snapshot:
-    return to_record(Snapshot, row | {"provenance": msgspec.json.decode(row["provenance"])})
+    found = to_record(Snapshot, row | {"provenance": msgspec.json.decode(row["provenance"])})
+    if checksum(found.payload) != found.checksum:
+        raise StoreDamaged("the payload does not have its checksum")
+    return found
 
 
 def stored_finding(row: Row) -> StoredFinding:

@@ -8,13 +8,14 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import apsw
 import msgspec
 
 from longstop.clock import Clock, Moment, from_iso, iso_or_none, this_boot, to_iso
-from longstop.errors import UsageError
+from longstop.errors import StoreDamaged, UsageError
 from longstop.model.command_and_standing_order import (
     LOST,
     Command,
@@ -28,6 +29,7 @@ from longstop.model.command_and_standing_order import (
     overdue,
 )
 from longstop.model.episode import Episode, EpisodeChange, ErrorSeen, StoredError
+from longstop.model.match import MatchRef
 from longstop.model.recovery import Recovery
 from longstop.model.request_pause import RequestPause
 from longstop.storage.base import (
@@ -44,7 +46,18 @@ from longstop.storage.base import (
     HealthRow,
     Operations,
 )
-from longstop.storage.sqlite.connection import ReadOnlyDatabase, ReopenedDatabase, Row, columns_of, row, rows, to_record
+from longstop.storage.sqlite.connection import (
+    ReadOnlyDatabase,
+    ReopenedDatabase,
+    Row,
+    check_readable,
+    columns_of,
+    first_or_none,
+    records,
+    row,
+    rows,
+    to_record,
+)
 from longstop.storage.sqlite.load_sql_and_migrate import Database, queries, transaction
 
 _SQL = queries("ops/queries.sql")
@@ -86,8 +99,8 @@ class SqliteErrors(_OpsTable):
     """Errors: written by the scraper, read and resolved by operators."""
 
     async def open_episodes(self) -> list[Episode]:
-        found = await self._file.run(lambda connection: rows(connection, _SQL["open_episodes"]))
-        return [to_record(Episode, each) for each in found]
+        decode = partial(to_record, Episode)
+        return await self._file.run(lambda connection: records(connection, _SQL["open_episodes"], None, decode))
 
     async def write(self, changes: Mapping[Episode, EpisodeChange]) -> None:
         written = dict(changes)
@@ -198,19 +211,18 @@ class SqliteCommands(_OpsTable):
             if counted["waiting"] >= MAX_COMMANDS_WAITING:
                 raise UsageError(f"{MAX_COMMANDS_WAITING} commands are already pending: start a scraper, or wait")
             connection.execute(_SQL["prune_commands"], {"kept": COMMANDS_KEPT})
-            [placed] = rows(connection, _SQL["ask_command"], columns)
-            return to_record(Command, placed)
+            [placed] = records(connection, _SQL["ask_command"], columns, _command)
+            return placed
 
         return await self._file.transact(place)
 
     async def find(self, command_id: int) -> Command | None:
         def find(connection: apsw.Connection) -> Command | None:
-            found = row(connection, _SQL["command"], {"id": command_id})
-            if found is not None and self._overdue(found) is not None:
+            wanted = {"id": command_id}
+            if any(records(connection, _SQL["command"], wanted, self._overdue)):
                 with transaction(connection):
                     self._settle(connection)
-                found = row(connection, _SQL["command"], {"id": command_id})
-            return None if found is None else to_record(Command, found)
+            return first_or_none(records(connection, _SQL["command"], wanted, _command))
 
         return await self._file.run(find)
 
@@ -223,9 +235,9 @@ class SqliteCommands(_OpsTable):
                 return []
             with transaction(connection):
                 self._settle(connection)
-                pending = [each for each in rows(connection, _SQL["open_commands"]) if each["state"] == "pending"]
-                taken = [row(connection, _SQL["take_command"], {"id": each["id"]}) for each in pending[:limit]]
-            return [to_record(Command, each) for each in taken if each is not None]
+                pending = [each["id"] for each in rows(connection, _SQL["open_commands"]) if each["state"] == "pending"]
+                ids = [{"id": each} for each in pending[:limit]]
+                return [each for one in ids for each in records(connection, _SQL["take_command"], one, _command)]
 
         return await self._file.run(take)
 
@@ -244,25 +256,35 @@ class SqliteCommands(_OpsTable):
     # --- standing orders ---
 
     async def standing(self) -> list[StandingOrder]:
-        return await self._view.rows(_SQL["standing_orders"], None, partial(to_record, StandingOrder))
+        return await self._view.rows(_SQL["standing_orders"], None, _order)
 
     async def put_order(self, kind: StandingKind, subject: str, asked_by: str) -> bool:
         order = StandingOrder(kind=kind, subject=subject, since=self._clock.now(), asked_by=asked_by)
-        columns = columns_of(order)
-        put = await self._file.transact(lambda connection: row(connection, _SQL["put_standing_order"], columns))
-        return put is not None
+        return await self._change_order("put_standing_order", columns_of(order) | {"checksum": _checksum(order)})
 
     async def lift_order(self, kind: StandingKind, subject: str) -> bool:
-        columns = {"kind": kind, "subject": subject}
-        lifted = await self._file.transact(lambda connection: row(connection, _SQL["lift_standing_order"], columns))
-        return lifted is not None
+        return await self._change_order("lift_standing_order", {"kind": kind, "subject": subject})
+
+    async def _change_order(self, statement: str, columns: Row) -> bool:
+        """Put or lift an order; return whether that changed anything."""
+
+        def change(connection: apsw.Connection) -> bool:
+            with transaction(connection):
+                is_changed = row(connection, _SQL[statement], columns) is not None
+            # Into the file itself: an order must not depend on the log.
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            return is_changed
+
+        return await self._file.run(change)
 
     def _settle(self, connection: apsw.Connection) -> None:
         """Answer expired commands."""
-        for each in rows(connection, _SQL["open_commands"]):
-            reply = self._overdue(each)
-            if reply is not None:
-                self._answer(connection, each["id"], CommandState(each["state"]), reply)
+
+        def settle(found: Row) -> None:
+            if (reply := self._overdue(found)) is not None:
+                self._answer(connection, found["id"], CommandState(found["state"]), reply)
+
+        records(connection, _SQL["open_commands"], None, settle)
 
     def _overdue(self, found: Row) -> Reply | None:
         asked = Moment(from_iso(found["asked_at"]), found["asked_monotonic"])
@@ -273,6 +295,37 @@ class SqliteCommands(_OpsTable):
     def _answer(self, connection: apsw.Connection, command_id: int, before: CommandState, reply: Reply) -> None:
         given = {"id": command_id, "before": before, "at": to_iso(self._clock.now())}
         connection.execute(_SQL["answer_command"], columns_of(reply) | given)
+
+
+_command = partial(to_record, Command)
+
+
+def check_operations(path: Path) -> list[StandingOrder]:
+    """Return the orders in force; raise if the file, or an order, cannot be read. Before the first start it is missing.
+
+    A file of an earlier version is migrated before its orders are read.
+    """
+    orders: list[StandingOrder] = []
+    check_readable(
+        path,
+        Database.OPS,
+        lambda connection: orders.extend(records(connection, _SQL["standing_orders"], None, _order)),
+    )
+    return orders
+
+
+def _order(row: Row) -> StandingOrder:
+    """Return an order whose every character is the operator's: another subject would lift the pause."""
+    order = to_record(StandingOrder, row)
+    if row["checksum"] not in (None, _checksum(order)):  # orders of an earlier version have none
+        raise StoreDamaged("the order does not have its checksum")
+    if order.kind is not StandingKind.PAUSED_SOURCE:
+        MatchRef.parse(order.subject)
+    return order
+
+
+def _checksum(order: StandingOrder) -> str:
+    return sha256(f"{order.kind.value} {order.subject}".encode()).hexdigest()
 
 
 # --- health log -------------------------------------------------------------------------------------------------------
@@ -303,8 +356,8 @@ class SqlitePauses(_OpsTable):
 
     async def read(self) -> list[RequestPause]:
         # With the writer, which migrates the file of an older version.
-        found = await self._file.run(lambda connection: rows(connection, _SQL["request_pauses"]))
-        return [to_record(RequestPause, each) for each in found]
+        decode = partial(to_record, RequestPause)
+        return await self._file.run(lambda connection: records(connection, _SQL["request_pauses"], None, decode))
 
     async def replace(self, pauses: Iterable[RequestPause]) -> None:
         written = [columns_of(each) for each in pauses]

@@ -1,4 +1,8 @@
-"""The writer: one thread, one connection, and one commit for all waiting jobs."""
+"""The writer: one thread, one connection, and one commit for all waiting jobs.
+
+It commits only into the file that it has opened: if another program deletes, replaces or shortens that file or its
+log, everything is refused until the file is back.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +16,8 @@ from typing import Any, NamedTuple
 import apsw
 
 from longstop.errors import StorageError
-from longstop.storage.sqlite.connection import Job, T, as_storage_error
+from longstop.storage.sqlite.connection import Job, T, close, merge_log
+from longstop.storage.sqlite.files_and_errors import OpenFiles, as_storage_error, damaged
 
 #: Jobs per commit at most; more would only delay the first of them.
 MAX_GROUP = 64
@@ -43,6 +48,10 @@ class Writer:
         self._path = path
         self._connect = connect
         self._connection: apsw.Connection | None = None
+        #: The files of the connection; of the last one while there is none.
+        self._files: OpenFiles | None = None
+        #: Why the last commit failed; `None` after one that succeeded.
+        self._failure: apsw.Error | None = None
         self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._is_closed = False
         # A daemon: a process that forgot to close must still be able to exit.
@@ -58,8 +67,16 @@ class Writer:
         result: T = await asyncio.wrap_future(waiting.future)
         return result
 
+    async def check(self) -> None:
+        """Raise if nothing can be stored now. After a failed commit, that is tried."""
+        await self.run(self._try_to_write)
+
+    def _try_to_write(self, connection: apsw.Connection) -> None:
+        if self._failure is not None:
+            connection.pragma("user_version", connection.pragma("user_version"))
+
     async def aclose(self) -> None:
-        """Run the queued jobs, then close the file."""
+        """Run the queued jobs, then close the file, complete without its log if no reader prevents that."""
         if not self._is_closed:
             self._is_closed = True
             self._queue.put(None)
@@ -68,6 +85,9 @@ class Writer:
     def _work(self) -> None:
         for group in _groups(self._queue):
             self._commit(group)
+        if self._connection is not None:
+            with suppress(apsw.Error):
+                merge_log(self._connection)
         self._drop_connection()
 
     def _commit(self, group: Sequence[_Waiting]) -> None:
@@ -79,7 +99,7 @@ class Writer:
             self._deliver(waiting.future, outcome)
 
     def _transact(self, group: Sequence[_Waiting]) -> list[_Outcome]:
-        connection = self._connected()
+        connection, files = self._connected()
         try:
             connection.execute("BEGIN IMMEDIATE")
             outcomes = [_attempt(connection, waiting.job) for waiting in group]
@@ -87,10 +107,13 @@ class Writer:
         except apsw.BusyError:
             _roll_back(connection)
             raise
-        except apsw.Error:
+        except apsw.Error as error:
+            self._failure = error
             # After a failed write the state of the file is unknown: reopen and check it before the next use.
             self._drop_connection()
             raise
+        self._failure = None
+        files.note()
         return outcomes
 
     def _deliver(self, future: Future[Any], outcome: _Outcome) -> None:
@@ -102,17 +125,24 @@ class Writer:
             case error:
                 future.set_exception(error)
 
-    def _connected(self) -> apsw.Connection:
-        if self._connection is None:
+    def _connected(self) -> tuple[apsw.Connection, OpenFiles]:
+        """Return the connection and its files; raise if another program has changed them."""
+        if self._files is not None and (problem := self._files.problem(has_log=self._connection is not None)):
+            raise damaged(self._path, f"{problem}, so nothing more is stored")
+        if self._connection is None or self._files is None:
             self._connection = self._connect()
-        return self._connection
+            self._files = OpenFiles(self._path)
+        elif self._files.is_shared_memory_lost():
+            # The log is complete: reading it again gives all processes the same shared memory.
+            self._drop_connection()
+            return self._connected()
+        return self._connection, self._files
 
     def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             # The close may fail, too; the error of the commit is already being reported.
-            with suppress(apsw.Error):
-                connection.close()
+            close(connection)
 
 
 def _groups(queue: SimpleQueue[_Waiting | None]) -> Iterator[list[_Waiting]]:

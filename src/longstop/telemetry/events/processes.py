@@ -244,6 +244,37 @@ class StoreFailed(Telemetry, frozen=True, kw_only=True):
     error_message: str
 
 
+class StoreUnusable(Telemetry, frozen=True, kw_only=True):
+    """Nothing can be stored: the disk is full, or the file is not the one that was opened."""
+
+    name = "store.unusable"
+    severity = Severity.CRITICAL
+    error_message: str
+
+
+class StoreRecovered(Telemetry, frozen=True, kw_only=True):
+    name = "store.recovered"
+
+
+class StoreLogLeft(Telemetry, frozen=True, kw_only=True):
+    """A database is not complete without its write-ahead log, because another program still reads it."""
+
+    name = "store.log_left"
+    severity = Severity.WARN
+    file: str
+    reason: str
+
+
+class HotViewRebuilt(Telemetry, frozen=True, kw_only=True):
+    """The hot view was damaged or lost. It was filled again from memory."""
+
+    name = "hot_view.rebuilt"
+    severity = Severity.WARN
+    error_message: str
+    #: Where the damaged file is, in the data directory; empty if there was none.
+    moved_to: str
+
+
 class HotViewFailed(Telemetry, frozen=True, kw_only=True):
     """The hot view could not be written. No data is lost, but the ages shown by the API grow."""
 

@@ -32,6 +32,10 @@ SELECT views.*, payloads.payload
 FROM views LEFT JOIN payloads ON payloads.match_id = views.match_id
 WHERE views.match_id = :match_id;
 
+-- name: all_rows
+-- Every row, to check it.
+SELECT views.*, payloads.payload FROM views LEFT JOIN payloads ON payloads.match_id = views.match_id;
+
 -- name: records
 -- Monitoring records without payloads, ordered by match id.
 SELECT record, boot FROM views WHERE match_id BETWEEN :first AND :last ORDER BY match_id;

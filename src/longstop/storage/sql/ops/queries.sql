@@ -183,7 +183,8 @@ SELECT * FROM standing_orders ORDER BY kind, subject;
 
 -- name: put_standing_order
 -- Add an order; if it exists it stays unchanged, and nothing is returned.
-INSERT INTO standing_orders (kind, subject, since, asked_by) VALUES (:kind, :subject, :since, :asked_by)
+INSERT INTO standing_orders (kind, subject, since, asked_by, checksum)
+VALUES (:kind, :subject, :since, :asked_by, :checksum)
 ON CONFLICT (kind, subject) DO NOTHING RETURNING kind;
 
 -- name: lift_standing_order

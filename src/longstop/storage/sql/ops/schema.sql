@@ -123,7 +123,7 @@ CREATE TABLE standing_orders (
     kind TEXT NOT NULL CHECK (kind <> '' AND kind NOT GLOB '*[^a-z_]*'),
     subject TEXT NOT NULL,
     since TEXT NOT NULL,
-    asked_by TEXT NOT NULL,
+    asked_by TEXT NOT NULL, checksum TEXT,
     PRIMARY KEY (kind, subject)
 ) STRICT, WITHOUT ROWID;
 
