@@ -5,6 +5,7 @@ import errno
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -12,6 +13,13 @@ from msgspec import Struct
 
 from longstop import __version__
 from longstop.api.admin_routes import AdminRoutes
+from longstop.api.connection_limits import (
+    Acceptor,
+    ConnectionLimits,
+    Connections,
+    LimitedConnection,
+    descriptor_limit,
+)
 from longstop.api.docs_and_metrics_routes import add_pages
 from longstop.api.health_and_recovery_routes import HealthRoutes
 from longstop.api.health_cache_and_pollers import HealthCache
@@ -27,6 +35,9 @@ from longstop.telemetry.bus import Bus
 
 #: How long running requests may take on shutdown; with the ticks of uvicorn that stays under 5 s.
 GRACE_SECONDS = 4
+SEND_BUFFER_BYTES = 256 * 1024
+#: uvicorn ticks ten times a second.
+SWEPT_EVERY_TICKS = 5
 
 
 class Stores(Struct, frozen=True, kw_only=True):
@@ -73,10 +84,19 @@ def build_app(
     return app
 
 
-async def run_server(app: FastAPI, host: str, port: int, *, on_ready: Callable[[int], None]) -> None:
+async def run_server(
+    app: FastAPI,
+    host: str,
+    port: int,
+    *,
+    on_ready: Callable[[int], None],
+    limits: ConnectionLimits | None = None,
+    bus: Bus | None = None,
+) -> None:
     """Serve until cancelled, then let running requests finish. `on_ready` gets the port (0: any free one)."""
     with bound_socket(host, port) as listener:
-        server = _Server(_config(app), on_ready=on_ready)
+        limits = (limits or ConnectionLimits()).within(descriptor_limit())
+        server = _Server(_config(app), limits, bus or Bus(), on_ready=on_ready)
         serving = asyncio.create_task(server.serve(sockets=[listener]), name="api")
         try:
             await asyncio.shield(serving)
@@ -87,10 +107,14 @@ async def run_server(app: FastAPI, host: str, port: int, *, on_ready: Callable[[
 
 
 class _Server(uvicorn.Server):
-    """A server that reports its port and does not handle signals."""
+    """A server with limits that reports its port and does not handle signals."""
 
-    def __init__(self, config: uvicorn.Config, *, on_ready: Callable[[int], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, limits: ConnectionLimits, bus: Bus, *, on_ready: Callable[[int], None]
+    ) -> None:
         super().__init__(config)
+        self._limits = limits
+        self._connections = Connections(limits, bus)
         self._on_ready = on_ready
 
     @contextmanager
@@ -98,9 +122,28 @@ class _Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
+        await self.lifespan.startup()
+        # uvicorn only closes them and waits for that.
+        acceptors: list[Any] = [Acceptor(each, self._connections, self._connect) for each in sockets or []]
+        self.servers = acceptors
+        self.started = True
         for listener in sockets or []:
             self._on_ready(listener.getsockname()[1])
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % SWEPT_EVERY_TICKS == 0:
+            self._connections.sweep(asyncio.get_running_loop().time())
+        return await super().on_tick(counter)
+
+    def _connect(self, address: str, is_in_reserve: bool) -> LimitedConnection:
+        return LimitedConnection(
+            address=address,
+            is_in_reserve=is_in_reserve,
+            limits=self._limits,
+            registry=self._connections,
+            config=self.config,
+            server_state=self.server_state,
+        )
 
 
 def _config(app: FastAPI) -> uvicorn.Config:
@@ -124,6 +167,8 @@ def bound_socket(host: str, port: int) -> socket.socket:
         listener = socket.create_server((host, port), family=family)
         # Connections inherit it. Otherwise a body waits up to 40 ms for the client's acknowledgement of the head.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # The system would let this grow to megabytes for each client that does not read.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         return listener
     except OSError as error:
         raise _cannot_listen(host, port, error) from error

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from contextlib import aclosing
 
+from longstop.api.connection_limits import ConnectionLimits
 from longstop.api.health_cache_and_pollers import HealthCache
 from longstop.api.server import Stores, build_app, run_server
 from longstop.api.tokens import load_secret
 from longstop.app.process_lifetime import process_lifetime, run_until_stopped
 from longstop.app.sinks import make_bus
 from longstop.clock import Clock, Moment, SystemClock
-from longstop.settings import Settings
+from longstop.settings import Api, Settings
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.connection import BUSY_TIMEOUT_MS
 from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader
@@ -39,8 +40,20 @@ async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> Non
     app = build_app(stores, secret=secret, clock=clock, health=health, lag=lambda: lag.lag_seconds, bus=bus)
     with process_lifetime(bus, "api"), health.polling():
         async with aclosing(stores):
-            serving = run_server(app, settings.api.host, settings.api.port, on_ready=on_ready)
+            serving = run_server(
+                app, settings.api.host, settings.api.port, on_ready=on_ready, limits=_limits(settings.api), bus=bus
+            )
             await run_until_stopped(serving, lag.run())
+
+
+def _limits(api: Api) -> ConnectionLimits:
+    return ConnectionLimits(
+        connections=api.connections,
+        per_address=api.connections_per_address,
+        request_seconds=api.request_timeout,
+        write_seconds=api.write_timeout,
+        idle_seconds=api.idle_timeout,
+    )
 
 
 def _health_cache(directory: DataDirectory, settings: Settings, clock: Clock, bus: Bus) -> HealthCache:

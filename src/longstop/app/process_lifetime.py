@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import sys
 from collections.abc import Coroutine, Iterator
@@ -22,6 +23,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 @contextmanager
 def process_lifetime(bus: Bus, process: str) -> Iterator[None]:
     """Report start and stop of a process, send heartbeats meanwhile, and exit when the supervisor dies."""
+    raise_descriptor_limit()
     watch_parent(os.environ)
     bus.emit(ProcessStarted(process=process, pid=os.getpid(), version=__version__, reported_by=process))
     try:
@@ -29,6 +31,12 @@ def process_lifetime(bus: Bus, process: str) -> Iterator[None]:
             yield
     finally:
         bus.emit(ProcessStopped(process=process, pid=os.getpid(), reported_by=process))
+
+
+def raise_descriptor_limit() -> None:
+    """Raise the soft limit of descriptors to the hard one; the usual soft limit is for programs with few files."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def exit_now(code: Exit) -> NoReturn:
