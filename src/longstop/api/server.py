@@ -23,6 +23,7 @@ from longstop.api.connection_limits import (
 from longstop.api.docs_and_metrics_routes import add_pages
 from longstop.api.health_and_recovery_routes import HealthRoutes
 from longstop.api.health_cache_and_pollers import HealthCache
+from longstop.api.large_answers import LargeAnswers
 from longstop.api.match_routes import MatchRoutes
 from longstop.api.metrics_limits_and_errors_middleware import RequestMetrics, add_middleware
 from longstop.api.tokens import Secret
@@ -46,10 +47,13 @@ class Stores(Struct, frozen=True, kw_only=True):
     commands: CommandStore
     #: For the admin routes. It must not answer on the event loop: a hung file must not delay data routes.
     admin_matches: MatchReader
+    #: For answers that may be large. It must not answer on the event loop.
+    large_matches: MatchReader
     health_log: HealthLogStore
 
     async def aclose(self) -> None:
-        stores = (self.matches, self.hot, self.commands, self.admin_matches, self.health_log)
+        matches = (self.matches, self.admin_matches, self.large_matches)
+        stores = (*matches, self.hot, self.commands, self.health_log)
         await asyncio.gather(*(each.aclose() for each in stores))
 
 
@@ -72,11 +76,19 @@ def build_app(
         redoc_url=None,
         redirect_slashes=False,
     )
+    large = LargeAnswers()
     for sport in sports():
         MatchRoutes(
-            reader=stores.matches, hot=stores.hot, secret=secret, clock=clock, sport=sport, is_hanging=health.is_hanging
+            reader=stores.matches,
+            large_reader=stores.large_matches,
+            large=large,
+            hot=stores.hot,
+            secret=secret,
+            clock=clock,
+            sport=sport,
+            is_hanging=health.is_hanging,
         ).add_to(app)
-    HealthRoutes(cache=health, log=stores.health_log, secret=secret, clock=clock, lag=lag).add_to(app)
+    HealthRoutes(cache=health, log=stores.health_log, large=large, secret=secret, clock=clock, lag=lag).add_to(app)
     AdminRoutes(stores.commands, reader=stores.admin_matches, secret=secret, clock=clock).add_to(app)
     metrics = RequestMetrics()
     add_pages(app, metrics)

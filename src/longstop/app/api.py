@@ -33,6 +33,7 @@ async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> Non
         hot=SqliteHotReader(directory.hot_db, LOOP_BUSY_TIMEOUT_MS),
         commands=SqliteCommands(directory.ops_db, clock),
         admin_matches=SqliteMatchReader(directory.matches_db),
+        large_matches=SqliteMatchReader(directory.matches_db),
         health_log=SqliteHealthLog(directory.ops_db),
     )
     health, lag = _health_cache(directory, settings, clock, bus), LoopWatch(bus, clock.monotonic)
