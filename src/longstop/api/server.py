@@ -65,8 +65,9 @@ def build_app(
     health: HealthCache,
     lag: Callable[[], float | None] = lambda: None,
     bus: Bus | None = None,
+    stopping: asyncio.Event | None = None,
 ) -> FastAPI:
-    """Return the app. The caller closes the stores."""
+    """Return the app. The caller closes the stores. Commands wait for no answer once `stopping` is set."""
     app = FastAPI(
         title="Longstop",
         version=__version__,
@@ -89,7 +90,7 @@ def build_app(
             is_hanging=health.is_hanging,
         ).add_to(app)
     HealthRoutes(cache=health, log=stores.health_log, large=large, secret=secret, clock=clock, lag=lag).add_to(app)
-    AdminRoutes(stores.commands, reader=stores.admin_matches, secret=secret, clock=clock).add_to(app)
+    AdminRoutes(stores.commands, reader=stores.admin_matches, secret=secret, clock=clock, stopping=stopping).add_to(app)
     metrics = RequestMetrics()
     add_pages(app, metrics)
     add_middleware(app, bus or Bus(), metrics)
@@ -104,8 +105,12 @@ async def run_server(
     on_ready: Callable[[int], None],
     limits: ConnectionLimits | None = None,
     bus: Bus | None = None,
+    stopping: asyncio.Event | None = None,
 ) -> None:
-    """Serve until cancelled, then let running requests finish. `on_ready` gets the port (0: any free one)."""
+    """Serve until cancelled, then set `stopping` and let running requests finish.
+
+    `on_ready` gets the port (0: any free one).
+    """
     with bound_socket(host, port) as listener:
         limits = (limits or ConnectionLimits()).within(descriptor_limit())
         server = _Server(_config(app), limits, bus or Bus(), on_ready=on_ready)
@@ -113,6 +118,8 @@ async def run_server(
         try:
             await asyncio.shield(serving)
         except asyncio.CancelledError:
+            if stopping is not None:
+                stopping.set()
             server.should_exit = True
             await serving
             raise

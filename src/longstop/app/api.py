@@ -1,5 +1,6 @@
 """The API process: serves the store and the live view, and never scrapes."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 
@@ -37,12 +38,20 @@ async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> Non
         health_log=SqliteHealthLog(directory.ops_db),
     )
     health, lag = _health_cache(directory, settings, clock, bus), LoopWatch(bus, clock.monotonic)
-    secret = load_secret(settings)
-    app = build_app(stores, secret=secret, clock=clock, health=health, lag=lambda: lag.lag_seconds, bus=bus)
+    secret, stopping = load_secret(settings), asyncio.Event()
+    app = build_app(
+        stores, secret=secret, clock=clock, health=health, lag=lambda: lag.lag_seconds, bus=bus, stopping=stopping
+    )
     with process_lifetime(bus, "api"), health.polling():
         async with aclosing(stores):
             serving = run_server(
-                app, settings.api.host, settings.api.port, on_ready=on_ready, limits=_limits(settings.api), bus=bus
+                app,
+                settings.api.host,
+                settings.api.port,
+                on_ready=on_ready,
+                limits=_limits(settings.api),
+                bus=bus,
+                stopping=stopping,
             )
             await run_until_stopped(serving, lag.run())
 
