@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.security.api_process import (
@@ -335,3 +336,27 @@ def test_opening_and_closing_all_the_time_delays_nobody_and_leaves_nothing(api: 
     assert probes.slowest < QUICK_SECONDS
     wait_until(lambda: api.descriptors() <= before + 10)
     assert api.log.stat().st_size < 20_000
+
+
+@pytest.mark.req("NFR-009")
+def test_descriptors_that_run_out_later_delay_clients_but_fill_no_log(tmp_path: Path) -> None:
+    with running_api(tmp_path) as api, ExitStack() as stack:
+        limits = api.process.rlimit(psutil.RLIMIT_NOFILE)
+        api.process.rlimit(psutil.RLIMIT_NOFILE, (api.descriptors() + 20, limits[1]))
+        for _ in range(200):
+            with suppress(OSError):
+                stack.enter_context(api.connect())
+        with probing(api) as probes:
+            time.sleep(3)
+        api.process.rlimit(psutil.RLIMIT_NOFILE, limits)
+
+        assert probes.failed == []
+        assert probes.good > 5
+        assert api.log.read_text().count("connections.refused") == 1
+        assert api.log.stat().st_size < 20_000
+
+
+def test_a_process_may_open_as_many_files_as_the_system_allows(api: ApiProcess) -> None:
+    soft, hard = api.process.rlimit(psutil.RLIMIT_NOFILE)
+
+    assert soft == hard

@@ -460,8 +460,8 @@ class Acceptor:
         """Make room, or refuse one connection; then leave the others in the queue of the system for a moment."""
         self._connections.count_refused(error.strerror or errno.errorcode.get(error.errno or 0, "error"))
         self._loop.remove_reader(self._listener)
-        seconds = RETRY_SECONDS
-        if not self._connections.make_room_anywhere(self._loop.time()):
+        now, seconds = self._loop.time(), RETRY_SECONDS
+        if sum(self._connections.make_room_anywhere(now) for _ in range(ACCEPTED_AT_ONCE)) == 0:
             seconds = BACK_OFF_SECONDS
             if self._spare is not None:
                 os.close(self._spare)
