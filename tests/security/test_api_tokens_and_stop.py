@@ -5,10 +5,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 
 import jwt
+import psutil
 import pytest
 
 from longstop.api.tokens import ALGORITHM, AUDIENCE, ISSUER, load_secret, make_token
@@ -107,3 +109,18 @@ def test_a_command_in_flight_at_the_stop_is_answered_with_a_sentence(tmp_path: P
         assert answer.startswith(b"HTTP/1.1 503 ")
         assert b"may still be carried out" in answer
     assert seconds < 3
+
+
+def test_hostile_connections_do_not_delay_the_stop(tmp_path: Path) -> None:
+    with running_api(tmp_path) as api, ExitStack() as stack:
+        for number in range(60):
+            client = stack.enter_context(api.connect())
+            client.sendall((b"", b"GET /live HTTP/1.1\r\nX: ", b"GET /openapi.json HTTP/1.1\r\n\r\n" * 30)[number % 3])
+        time.sleep(1)
+        began = time.monotonic()
+        api.process.terminate()
+        gone, _ = psutil.wait_procs([api.process], timeout=20)
+
+        assert gone == [api.process]
+        assert time.monotonic() - began < 8
+        assert b"Traceback" not in api.log.read_bytes()

@@ -45,7 +45,7 @@ LINGER_SECONDS = 1.0
 
 #: Connections beyond the limit, for probes only.
 RESERVE = 16
-#: Descriptors that the process needs for files; connections get the rest.
+#: Descriptors for files, or half of them if there are few; connections get the rest.
 OWN_DESCRIPTORS = 64
 BACKLOG = 2048
 #: Further ones wait until other work of the loop is done.
@@ -71,7 +71,8 @@ class ConnectionLimits(Struct, frozen=True, kw_only=True):
 
     def within(self, descriptors: int) -> "ConnectionLimits":
         """Return these limits for a process that may open this number of descriptors."""
-        return replace(self, connections=max(1, min(self.connections, descriptors - OWN_DESCRIPTORS - RESERVE)))
+        own = min(OWN_DESCRIPTORS, descriptors // 2)
+        return replace(self, connections=max(1, min(self.connections, descriptors - own - RESERVE)))
 
 
 class Stage(Enum):

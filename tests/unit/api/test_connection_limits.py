@@ -65,7 +65,7 @@ def test_a_network_of_ipv6_counts_as_one_address(host: str, group: str) -> None:
 
 @pytest.mark.parametrize(
     ("descriptors", "connections"),
-    [(100_000, 512), (256, 256 - OWN_DESCRIPTORS - RESERVE), (10, 1)],
+    [(100_000, 512), (256, 256 - OWN_DESCRIPTORS - RESERVE), (64, 16), (10, 1)],
 )
 def test_the_limit_of_connections_leaves_descriptors_for_files(descriptors: int, connections: int) -> None:
     assert ConnectionLimits(connections=512).within(descriptors).connections == connections
