@@ -34,8 +34,9 @@ MAX_URL_BYTES = 4 * MAX_TARGET_BYTES
 MAX_REQUEST_BYTES = MAX_HEAD_BYTES + 4 * MAX_BODY_BYTES
 #: Requests that wait on one connection for the answer to an earlier one.
 MAX_PIPELINED = 32
-#: Answers that clients do not read; beyond it, the connections with the most are cut off.
-MAX_UNSENT_BYTES = 64 * 1024 * 1024
+#: Answers that clients have not read yet; beyond it, the connections with the most are cut off, and no further large
+#: answer is made.
+MAX_UNSENT_BYTES = 32 * 1024 * 1024
 #: A client makes progress if it takes this much of an answer within the time limit, …
 PROGRESS_BYTES = 64 * 1024
 #: … and may be cut off for others if it has made none for this time.
@@ -137,14 +138,12 @@ def address_group(host: str) -> str:
 class LimitedConnection(HttpToolsProtocol):
     """A connection that bounds what its client may send, and for how long it may keep it waiting."""
 
-    def __init__(
-        self, *, address: str, is_in_reserve: bool, limits: ConnectionLimits, registry: "Connections", **server: Any
-    ) -> None:
+    def __init__(self, *, address: str, is_in_reserve: bool, registry: "Connections", **server: Any) -> None:
         super().__init__(**server, app_state={IN_RESERVE: True} if is_in_reserve else {})
         self.address = address
         self.is_in_reserve = is_in_reserve
         self.stage, self.since = Stage.FIRST_BYTE, self.loop.time()
-        self._limits = limits
+        self._limits = registry.limits
         self._registry = registry
         self._is_cut_off = False
         self._request_bytes = 0
@@ -314,7 +313,7 @@ class Connections:
     """All open connections. Admits new ones, makes room for them, and closes those that wait for too long."""
 
     def __init__(self, limits: ConnectionLimits, bus: Bus) -> None:
-        self._limits = limits
+        self.limits = limits
         self._bus = bus
         self._open: set[LimitedConnection] = set()
         self._by_address: Counter[str] = Counter()
@@ -328,10 +327,10 @@ class Connections:
     def admit(self, address: str, now: float) -> bool | None:
         """Return whether a new connection is one of the reserve; `None` if it must be closed."""
         normal = [each for each in self._open if not each.is_in_reserve]
-        if self._by_address[address] >= self._limits.per_address:
+        if self._by_address[address] >= self.limits.per_address:
             has_room = self.make_room([each for each in normal if each.address == address], now)
         else:
-            has_room = len(normal) < self._limits.connections or self.make_room(normal, now)
+            has_room = len(normal) < self.limits.connections or self.make_room(normal, now)
         if has_room:
             return False
         self.count_refused("the limit of connections is reached")
@@ -383,8 +382,12 @@ class Connections:
             self._refused.clear()
             self._reported_at = now
 
+    def unsent_bytes(self) -> int:
+        """Return how much of all answers their clients have not taken yet."""
+        return sum(each.unsent_bytes for each in self._open)
+
     def _bound_unsent(self, now: float) -> None:
-        unsent = sum(each.unsent_bytes for each in self._open)
+        unsent = self.unsent_bytes()
         if unsent <= MAX_UNSENT_BYTES:
             return
         for each in sorted(self._open, key=lambda one: one.unsent_bytes, reverse=True):

@@ -7,6 +7,7 @@ from typing import TypeVar
 import msgspec
 from starlette.exceptions import HTTPException
 
+from longstop.api.connection_limits import MAX_UNSENT_BYTES
 from longstop.api.json_and_error_responses import RETRY_SOON
 from longstop.daemon_thread import DaemonThread
 
@@ -18,6 +19,7 @@ AT_ONCE = 4
 MAX_WAITING = 64
 #: How long one may take, with its wait for the others.
 SECONDS = 10.0
+CHECKED_EVERY_SECONDS = 0.05
 #: Fewer records are read and encoded on the loop: that takes less than it would take to change the thread.
 FEW = 50
 
@@ -27,7 +29,8 @@ _BUSY = "Too many large answers are requested, or the store cannot be read; try 
 class LargeAnswers:
     """Encodes large answers, a few at a time. What reads for them must not answer on the event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, unsent_bytes: Callable[[], int]) -> None:
+        self._unsent_bytes = unsent_bytes
         self._thread = DaemonThread("encoder of large answers")
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
@@ -39,6 +42,9 @@ class LargeAnswers:
         self._waiting += 1
         try:
             async with asyncio.timeout(SECONDS), self._slots:
+                # Clients that do not read are cut off soon.
+                while self._unsent_bytes() > MAX_UNSENT_BYTES:  # noqa: ASYNC110 - a socket sends no event for it
+                    await asyncio.sleep(CHECKED_EVERY_SECONDS)
                 found = await read()
                 return await self._thread.run(lambda: msgspec.json.encode(document(found)))
         except TimeoutError as error:

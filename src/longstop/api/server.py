@@ -13,13 +13,7 @@ from msgspec import Struct
 
 from longstop import __version__
 from longstop.api.admin_routes import AdminRoutes
-from longstop.api.connection_limits import (
-    Acceptor,
-    ConnectionLimits,
-    Connections,
-    LimitedConnection,
-    descriptor_limit,
-)
+from longstop.api.connection_limits import Acceptor, ConnectionLimits, Connections, LimitedConnection
 from longstop.api.docs_and_metrics_routes import add_pages
 from longstop.api.health_and_recovery_routes import HealthRoutes
 from longstop.api.health_cache_and_pollers import HealthCache
@@ -66,8 +60,12 @@ def build_app(
     lag: Callable[[], float | None] = lambda: None,
     bus: Bus | None = None,
     stopping: asyncio.Event | None = None,
+    unsent_bytes: Callable[[], int] = lambda: 0,
 ) -> FastAPI:
-    """Return the app. The caller closes the stores. Commands wait for no answer once `stopping` is set."""
+    """Return the app. The caller closes the stores.
+
+    Commands wait for no answer once `stopping` is set. Large answers wait until clients have taken what is unsent.
+    """
     app = FastAPI(
         title="Longstop",
         version=__version__,
@@ -77,7 +75,7 @@ def build_app(
         redoc_url=None,
         redirect_slashes=False,
     )
-    large = LargeAnswers()
+    large = LargeAnswers(unsent_bytes)
     for sport in sports():
         MatchRoutes(
             reader=stores.matches,
@@ -103,8 +101,7 @@ async def run_server(
     port: int,
     *,
     on_ready: Callable[[int], None],
-    limits: ConnectionLimits | None = None,
-    bus: Bus | None = None,
+    connections: Connections | None = None,
     stopping: asyncio.Event | None = None,
 ) -> None:
     """Serve until cancelled, then set `stopping` and let running requests finish.
@@ -112,8 +109,8 @@ async def run_server(
     `on_ready` gets the port (0: any free one).
     """
     with bound_socket(host, port) as listener:
-        limits = (limits or ConnectionLimits()).within(descriptor_limit())
-        server = _Server(_config(app), limits, bus or Bus(), on_ready=on_ready)
+        connections = connections or Connections(ConnectionLimits(), Bus())
+        server = _Server(_config(app), connections, on_ready=on_ready)
         serving = asyncio.create_task(server.serve(sockets=[listener]), name="api")
         try:
             await asyncio.shield(serving)
@@ -128,12 +125,9 @@ async def run_server(
 class _Server(uvicorn.Server):
     """A server with limits that reports its port and does not handle signals."""
 
-    def __init__(
-        self, config: uvicorn.Config, limits: ConnectionLimits, bus: Bus, *, on_ready: Callable[[int], None]
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, connections: Connections, *, on_ready: Callable[[int], None]) -> None:
         super().__init__(config)
-        self._limits = limits
-        self._connections = Connections(limits, bus)
+        self._connections = connections
         self._on_ready = on_ready
 
     @contextmanager
@@ -158,7 +152,6 @@ class _Server(uvicorn.Server):
         return LimitedConnection(
             address=address,
             is_in_reserve=is_in_reserve,
-            limits=self._limits,
             registry=self._connections,
             config=self.config,
             server_state=self.server_state,

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 
-from longstop.api.connection_limits import ConnectionLimits
+from longstop.api.connection_limits import ConnectionLimits, Connections, descriptor_limit
 from longstop.api.health_cache_and_pollers import HealthCache
 from longstop.api.server import Stores, build_app, run_server
 from longstop.api.tokens import load_secret
-from longstop.app.process_lifetime import process_lifetime, run_until_stopped
+from longstop.app.process_lifetime import process_lifetime, return_freed_memory, run_until_stopped
 from longstop.app.sinks import make_bus
 from longstop.clock import Clock, Moment, SystemClock
 from longstop.settings import Api, Settings
@@ -39,20 +39,22 @@ async def run_api(settings: Settings, *, on_ready: Callable[[int], None]) -> Non
     )
     health, lag = _health_cache(directory, settings, clock, bus), LoopWatch(bus, clock.monotonic)
     secret, stopping = load_secret(settings), asyncio.Event()
-    app = build_app(
-        stores, secret=secret, clock=clock, health=health, lag=lambda: lag.lag_seconds, bus=bus, stopping=stopping
-    )
+    return_freed_memory()
     with process_lifetime(bus, "api"), health.polling():
+        connections = Connections(_limits(settings.api).within(descriptor_limit()), bus)
+        app = build_app(
+            stores,
+            secret=secret,
+            clock=clock,
+            health=health,
+            lag=lambda: lag.lag_seconds,
+            bus=bus,
+            stopping=stopping,
+            unsent_bytes=connections.unsent_bytes,
+        )
         async with aclosing(stores):
-            serving = run_server(
-                app,
-                settings.api.host,
-                settings.api.port,
-                on_ready=on_ready,
-                limits=_limits(settings.api),
-                bus=bus,
-                stopping=stopping,
-            )
+            host, port = settings.api.host, settings.api.port
+            serving = run_server(app, host, port, on_ready=on_ready, connections=connections, stopping=stopping)
             await run_until_stopped(serving, lag.run())
 
 

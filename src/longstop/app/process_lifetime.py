@@ -1,6 +1,7 @@
 """What all processes share: start and stop, heartbeats, signals, exit."""
 
 import asyncio
+import ctypes
 import os
 import resource
 import signal
@@ -18,6 +19,9 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ProcessStarted, ProcessStopped
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+#: The number of this parameter in `malloc.h`.
+M_MMAP_THRESHOLD = -3
+LARGE_BLOCK_BYTES = 1024 * 1024
 
 
 @contextmanager
@@ -37,6 +41,16 @@ def raise_descriptor_limit() -> None:
     """Raise the soft limit of descriptors to the hard one; the usual soft limit is for programs with few files."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def return_freed_memory() -> None:
+    """Have large blocks returned to the system when they are freed.
+
+    The allocator of glibc learns to keep them after the first one is freed. A few large answers at once then leave a
+    gigabyte of fragments behind.
+    """
+    with suppress(AttributeError):  # another C library: it does not do this
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
 
 
 def exit_now(code: Exit) -> NoReturn:
