@@ -91,8 +91,6 @@ class Stage(Enum):
 class Evictable(Protocol):
     """What decides which connection makes room."""
 
-    address: str
-    is_in_reserve: bool
     #: When its stage began.
     since: float
 
@@ -321,9 +319,6 @@ class Connections:
         self._refused: Counter[str] = Counter()
         self._reported_at = -REPORTED_EVERY_SECONDS
 
-    def __len__(self) -> int:
-        return len(self._open)
-
     def admit(self, address: str, now: float) -> bool | None:
         """Return whether a new connection is one of the reserve; `None` if it must be closed."""
         normal = [each for each in self._open if not each.is_in_reserve]
@@ -378,7 +373,9 @@ class Connections:
         self._bound_unsent(now)
         if self._refused and now - self._reported_at >= REPORTED_EVERY_SECONDS:
             reasons = " and ".join(sorted(self._refused))
-            self._bus.emit(ConnectionsRefused(refused=self._refused.total(), reason=reasons, connections=len(self)))
+            self._bus.emit(
+                ConnectionsRefused(refused=self._refused.total(), reason=reasons, connections=len(self._open))
+            )
             self._refused.clear()
             self._reported_at = now
 

@@ -109,7 +109,8 @@ async def run_server(
     `on_ready` gets the port (0: any free one).
     """
     with bound_socket(host, port) as listener:
-        connections = connections or Connections(ConnectionLimits(), Bus())
+        if connections is None:
+            connections = Connections(ConnectionLimits(), Bus())
         server = _Server(_config(app), connections, on_ready=on_ready)
         serving = asyncio.create_task(server.serve(sockets=[listener]), name="api")
         try:

@@ -17,8 +17,6 @@ class FakeConnection(Struct, kw_only=True):
     since: float = 0.0
     is_waiting: bool = False
     blocked_since: float | None = None
-    address: str = "192.0.2.1"
-    is_in_reserve: bool = False
 
 
 def test_the_connection_that_has_waited_longest_makes_room() -> None:
