@@ -227,6 +227,7 @@ async def _client(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
         hot=SqliteHotReader(directory.hot_db, LOOP_BUSY_TIMEOUT_MS),
         commands=SqliteCommands(directory.ops_db, clock),
         admin_matches=SqliteMatchReader(directory.matches_db),
+        large_matches=SqliteMatchReader(directory.matches_db),
         health_log=SqliteHealthLog(directory.ops_db),
     )
     health_cache = HealthCache(

@@ -20,7 +20,7 @@ from longstop.model.recovery import Recovery
 from longstop.model.scraper_report import NodeBeat
 from longstop.model.snapshot import Snapshot, canonical, checksum
 from longstop.sports.cricket.model import CricketKind, Delivery, Overs, Runs
-from longstop.storage.base import MAX_MATCH_ID, HotReader, HotRow, MatchFilter, MatchReader
+from longstop.storage.base import MAX_MATCH_ID, UNLIMITED, HotReader, HotRow, MatchFilter, MatchReader
 from longstop.storage.sqlite.operations_tables import SqliteAudit, SqliteCommands, SqliteHealthLog
 
 T = TypeVar("T")
@@ -80,17 +80,26 @@ class MemoryReader:
         self._check()
         return [stored for stored in self.stored.get(match_id, []) if stored.seq > seq][:limit]
 
-    async def current_events(self, match_id: int) -> list[StoredEvent]:
+    async def current_events(self, match_id: int, seq: int = 0, limit: int = UNLIMITED) -> list[StoredEvent]:
         self._check()
-        return list({stored.event.key: stored for stored in self.stored.get(match_id, [])}.values())
+        latest = {stored.event.key: stored for stored in self.stored.get(match_id, [])}.values()
+        return sorted((stored for stored in latest if stored.seq > seq), key=lambda stored: stored.seq)[:limit]
 
-    async def snapshots(self, match_id: int) -> list[Snapshot]:
+    async def snapshots(self, match_id: int, limit: int = UNLIMITED) -> list[Snapshot]:
         self._check()
-        return self.kept.get(match_id, [])
+        return self.kept.get(match_id, [])[:limit]
 
-    async def findings(self, match_id: int) -> list[StoredFinding]:
+    async def findings(self, match_id: int, limit: int = UNLIMITED) -> list[StoredFinding]:
         self._check()
-        return self.found.get(match_id, [])
+        return self.found.get(match_id, [])[:limit]
+
+    async def count_findings(self, match_id: int) -> int:
+        self._check()
+        return len(self.found.get(match_id, []))
+
+    async def count_open_findings(self, match_id: int) -> int:
+        self._check()
+        return sum(each.closed_at is None for each in self.found.get(match_id, []))
 
     async def with_open_findings(self, first_id: int, last_id: int) -> set[int]:
         self._check()
@@ -168,7 +177,9 @@ def a_node_of(matches: MatchReader, hot: HotReader, clock: Clock, **more: Any) -
     """Return what an API reads; no other file exists."""
     nowhere = Path("/nonexistent/ops.db")
     others = {"commands": SqliteCommands(nowhere, clock), "health_log": SqliteHealthLog(nowhere)}
-    return Stores(**{"matches": matches, "hot": hot, "admin_matches": matches, **others, **more})
+    return Stores(
+        **{"matches": matches, "hot": hot, "admin_matches": matches, "large_matches": matches, **others, **more}
+    )
 
 
 def apart(coroutine: Coroutine[Any, Any, T]) -> T:

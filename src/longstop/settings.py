@@ -328,6 +328,23 @@ class Api(Group):
     port: Annotated[Whole, Field(ge=0, le=65535), Env("LONGSTOP_API_PORT")] = 8700
     """The port to listen on; 0 for any free one."""
 
+    connections: Annotated[Whole, Field(ge=1, le=100_000), Env("LONGSTOP_API_CONNECTIONS")] = 512
+    """Open connections; one more closes the one that has waited longest for its client. Bounded by the descriptors."""
+
+    connections_per_address: Annotated[Whole, Field(ge=1, le=100_000), Env("LONGSTOP_API_CONNECTIONS_PER_ADDRESS")] = (
+        128
+    )
+    """Open connections of one address; a reverse proxy is one."""
+
+    request_timeout: Annotated[Number, Field(ge=0.1, le=600), Env("LONGSTOP_API_REQUEST_SECONDS")] = 10.0
+    """Seconds in which a request must begin after its connection, and its head and its body must each arrive."""
+
+    write_timeout: Annotated[Number, Field(ge=0.1, le=600), Env("LONGSTOP_API_WRITE_SECONDS")] = 30.0
+    """Seconds without progress after which a client that does not read its answer is cut off."""
+
+    idle_timeout: Annotated[Number, Field(ge=0.1, le=3600), Env("LONGSTOP_API_IDLE_SECONDS")] = 30.0
+    """Seconds between two requests after which a connection is closed."""
+
     token_ttl_hours: Annotated[Whole, Field(ge=1, le=8760), Env("TOKEN_TTL_HOURS")] = 24
     """Hours for which a token is valid."""
 

@@ -125,6 +125,18 @@ async def all_events(deployment: ReadsApi, url: str, *, after: int = 0) -> list[
     return events
 
 
+async def current_events(deployment: ReadsApi, url: str) -> list[dict[str, Any]]:
+    """Return the latest version of every live event of the match at this path."""
+    events: dict[str, dict[str, Any]] = {}
+    after, has_more = 0, True
+    while has_more:
+        response = await deployment.api.get(f"{url}/events?current=true&after={after}")
+        for event in response.body["events"]:
+            events[event["key"]] = event
+        after, has_more = response.body["next_after"], response.body["has_more"]
+    return [event for event in events.values() if event["op"] != "void"]
+
+
 class Samples:
     """Ages, response times and memory, measured from outside."""
 

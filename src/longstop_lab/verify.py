@@ -20,6 +20,7 @@ from msgspec import Struct
 from longstop.errors import UsageError
 from longstop.text import printable
 from longstop.yaml_validation import read_file
+from longstop_lab.client import current_events
 from longstop_lab.deployment import Deployment, DeploymentOptions, deployed
 
 #: Real seconds of a replay; longer for more balls than this many per second.
@@ -257,7 +258,7 @@ async def _wait_until_completed(deployment: Deployment) -> None:
 
 async def _served(deployment: Deployment) -> Served:
     entry = (await deployment.api.get("/cricket-data/matches")).body["matches"][0]
-    events = (await deployment.api.get(f"{entry['url']}/events?current=true")).body["events"]
+    events = await current_events(deployment, entry["url"])
     # From the events, which are stored together. The payload comes from the live view and may be a second older.
     return Served(
         balls=balls_of_events(events),

@@ -369,6 +369,8 @@ async def test_findings_are_opened_closed_and_opened_again(store: MatchStore, re
     found = [(each.finding, each.opened_at, each.closed_at) for each in await reader.findings(match_id)]
     assert found == [(GAP, NOW, None), (MISMATCH, later(2), None), (MISMATCH, NOW, later(1))]
     assert (await store.load(match_id)).open_findings == (GAP, MISMATCH)
+    assert [each.finding for each in await reader.findings(match_id, 1)] == [GAP]
+    assert (await reader.count_findings(match_id), await reader.count_open_findings(match_id)) == (3, 2)
 
 
 async def test_an_open_finding_takes_its_new_detail_without_being_opened_twice(
@@ -415,13 +417,21 @@ async def test_every_content_comes_back_exactly_as_it_was(
     assert await reader.current_events(match_id) == await reader.events_after(match_id, 0, 1) == [stored]
 
 
-async def test_current_events_come_in_the_order_of_their_keys(store: MatchStore, reader: MatchReader) -> None:
+async def test_current_events_are_paged_by_the_sequence_number_of_their_latest_version(
+    store: MatchStore, reader: MatchReader
+) -> None:
     match_id = await owned_match(store)
-    keys = [delivery_key(over, nth, innings) for innings in (1, 2) for over in (2, 10) for nth in (1, 2)]
+    first, second, third = (delivery_key(0, nth) for nth in (1, 2, 3))
+    await store.save_update(update(match_id, event(first), event(second), event(third)))
+    await store.save_update(update(match_id, event(second, rev=2, op=Op.VOID)))
 
-    await store.save_update(update(match_id, *(event(key) for key in reversed(keys))))
+    pages = [await reader.current_events(match_id, seq, limit) for seq, limit in ((0, 2), (3, 2), (4, 2))]
 
-    assert [stored.event.key for stored in await reader.current_events(match_id)] == keys
+    assert [[(each.event.key, each.seq) for each in page] for page in pages] == [
+        [(first, 1), (third, 3)],
+        [(second, 4)],
+        [],
+    ]
 
 
 async def test_events_are_paged_by_their_sequence_number(store: MatchStore, reader: MatchReader) -> None:
@@ -470,7 +480,7 @@ async def test_keys_of_two_sides_do_not_mix(store: MatchStore, reader: MatchRead
     goal = CONTENTS["goal"]
     await store.save_update(update(match_id, *(event(key, content=goal, position=None) for key in reversed(keys))))
 
-    assert [stored.event.key for stored in await reader.current_events(match_id)] == keys
+    assert [stored.event.key for stored in await reader.current_events(match_id)] == keys[::-1]
 
 
 async def test_unfinished_matches_are_all_but_the_archived(store: MatchStore) -> None:

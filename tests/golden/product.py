@@ -401,6 +401,7 @@ def _api(
         hot=SqliteHotReader(hot_view),
         commands=commands,
         admin_matches=SqliteMatchReader(matches),
+        large_matches=SqliteMatchReader(matches),
         health_log=health_log,
     )
     started, config = Moment.of(clock), {"polling_interval_seconds": 2.5}

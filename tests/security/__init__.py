@@ -1,0 +1,1 @@
+"""Attacks: hostile clients, sites and files, against real processes and sockets."""

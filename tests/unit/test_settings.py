@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longstop.errors import SettingsError
-from longstop.settings import Settings, known_variables, leaves, load_settings, read_settings
+from longstop.settings import Api, Settings, known_variables, leaves, load_settings, read_settings
 from longstop.telemetry.events import Severity
 from longstop.yaml_validation import parse_yaml
 
@@ -43,6 +43,17 @@ RETRY = {
     "max_delay": "RETRY_MAX_DELAY_SECONDS",
 }
 
+
+#: The limits of the API, with other values than their defaults.
+API = {
+    "LONGSTOP_API_CONNECTIONS": "7",
+    "LONGSTOP_API_CONNECTIONS_PER_ADDRESS": "7",
+    "LONGSTOP_API_REQUEST_SECONDS": "7",
+    "LONGSTOP_API_WRITE_SECONDS": "7",
+    "LONGSTOP_API_IDLE_SECONDS": "7",
+}
+#: The leaves of its group.
+API_LEAVES = ", ".join(Api.model_fields)
 
 #: Every leaf of the browser's groups, with another value than its default.
 BROWSER = {
@@ -125,6 +136,7 @@ def test_every_variable_reaches_its_leaf() -> None:
         "LONGSTOP_SOURCES": "sites.yaml",
         "LONGSTOP_API_HOST": "::1",
         "LONGSTOP_API_PORT": "0",
+        **API,
         "LOG_LEVEL": "WARN",
         "POLLING_INTERVAL_SECONDS": "0.5",
         "DISCOVERY_INTERVAL_SECONDS": "30",
@@ -167,7 +179,16 @@ def test_every_variable_reaches_its_leaf() -> None:
 
     assert settings.data == Path("elsewhere")
     assert settings.sources == Path("sites.yaml")
-    assert settings.api.model_dump() == {"host": "::1", "port": 0, "token_ttl_hours": 1}
+    assert settings.api.model_dump() == {
+        "host": "::1",
+        "port": 0,
+        "connections": 7,
+        "connections_per_address": 7,
+        "request_timeout": 7.0,
+        "write_timeout": 7.0,
+        "idle_timeout": 7.0,
+        "token_ttl_hours": 1,
+    }
     assert settings.scraper.lifecycle.model_dump() == {
         "polling_interval": 0.5,
         "discovery_interval": 30,
@@ -261,8 +282,8 @@ def test_a_wrong_variable_is_named_with_what_to_write(environ: dict[str, str], s
     [
         ({"api": {"prot": 1}}, "api.prot in config.yaml is unknown: did you mean port?"),
         ({"apy": {}}, "apy in config.yaml is unknown: did you mean api?"),
-        ({"api": {7: 1}}, "api.7 in config.yaml is unknown: remove it, or use one of host, port, token_ttl_hours"),
-        ({"api": 5}, "api in config.yaml is 5: write a group of host, port, token_ttl_hours"),
+        ({"api": {7: 1}}, f"api.7 in config.yaml is unknown: remove it, or use one of {API_LEAVES}"),
+        ({"api": 5}, f"api in config.yaml is 5: write a group of {API_LEAVES}"),
         ({"api": {"port": True}}, "api.port in config.yaml is True: write a whole number from 0 to 65535"),
         ({"api": {"port": None}}, "api.port in config.yaml is None: write a whole number from 0 to 65535"),
         ({"api": {"port": 1.5}}, "api.port in config.yaml is 1.5: write a whole number from 0 to 65535"),
@@ -302,7 +323,7 @@ def test_all_problems_are_reported_together_one_per_line() -> None:
 
 def test_a_variable_does_not_hide_that_its_group_in_the_file_is_none() -> None:
     assert refusal({"LONGSTOP_API_PORT": "1"}, {"api": 5}) == [
-        "api in config.yaml is 5: write a group of host, port, token_ttl_hours"
+        f"api in config.yaml is 5: write a group of {API_LEAVES}"
     ]
 
 

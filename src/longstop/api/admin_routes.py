@@ -4,8 +4,9 @@ The API stores a command and waits for its answer; the scraper carries it out.
 """
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from fastapi import Depends, FastAPI, Path, Request, Response
@@ -29,6 +30,8 @@ from longstop.errors import UsageError
 from longstop.model.command_and_standing_order import Command, CommandKind, CommandState, Refusal
 from longstop.storage.base import MAX_ARGUMENT_CHARACTERS, CommandStore, MatchReader
 
+T = TypeVar("T")
+
 #: How long a request waits for the answer. After that the client must poll `Location`.
 WAIT_SECONDS = 5.0
 POLL_EVERY_SECONDS = 0.1
@@ -41,6 +44,10 @@ RETRY_AFTER_SECONDS = 60
 
 _NOT_STORED = (
     "The command was not stored in time, but may still be carried out: check `/status` before you send it again."
+)
+_STOPPING = (
+    "The API is stopping. A command that it has stored may still be carried out: check `/status` before you send it "
+    "again."
 )
 _COMMANDS_UNREADABLE = "The commands cannot be read at the moment; try again in a few seconds."
 _STATUS_OF_REFUSAL = {Refusal.NOT_KNOWN: 404, Refusal.CONFLICT: 409, Refusal.MEMORY: 503}
@@ -61,7 +68,16 @@ class AdminRoutes:
     The reader must not answer on the event loop: a hung file may delay admin requests, but no data route.
     """
 
-    def __init__(self, store: CommandStore, *, reader: MatchReader, secret: Secret, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: CommandStore,
+        *,
+        reader: MatchReader,
+        secret: Secret,
+        clock: Clock,
+        stopping: asyncio.Event | None = None,
+    ) -> None:
+        self._stopping = stopping or asyncio.Event()
         self._store = store
         self._reader = reader
         self._secret = secret
@@ -127,7 +143,7 @@ class AdminRoutes:
 
     async def _ref(self, text: str) -> str:
         async with reading_within(STORE_TIMEOUT_SECONDS, STORE_UNREADABLE):
-            match = await find_match(self._reader, text)
+            match = await self._unless_stopping(find_match(self._reader, text))
         if match is None:
             raise unknown_match(text)
         return str(match.ref)
@@ -135,6 +151,21 @@ class AdminRoutes:
     async def _send(self, request: Request, kind: CommandKind, argument: str) -> Response:
         bearer = require(self._secret, Permission.ADMIN, request, self._clock.now())
         asked_by = f"api: {bearer.subject}"[:100]
+        return await self._unless_stopping(self._stored_and_answered(kind, argument, asked_by))
+
+    async def _unless_stopping(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of this work; raise 503 when the process is asked to stop before it has one."""
+        running, stopping = asyncio.create_task(work), asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait((running, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if not running.done():
+                raise HTTPException(503, _STOPPING, RETRY_SOON)
+            return running.result()
+        finally:
+            running.cancel()
+            stopping.cancel()
+
+    async def _stored_and_answered(self, kind: CommandKind, argument: str, asked_by: str) -> Response:
         try:
             async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
                 stored = await self._store.place(kind, argument, asked_by)

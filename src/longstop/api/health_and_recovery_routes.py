@@ -10,7 +10,15 @@ from msgspec import Struct
 from longstop.api import openapi_responses
 from longstop.api.health_cache_and_pollers import HealthCache
 from longstop.api.health_documents import health_log_entry, recovery_entry
-from longstop.api.json_and_error_responses import NO_STORE, RETRY_SOON, error_response, json_response, reading_within
+from longstop.api.json_and_error_responses import (
+    NO_STORE,
+    RETRY_SOON,
+    encoded_response,
+    error_response,
+    json_response,
+    reading_within,
+)
+from longstop.api.large_answers import LargeAnswers
 from longstop.api.tokens import BearerScheme, Permission, Secret, require
 from longstop.clock import Clock
 from longstop.storage.base import KEEP_FOR, MAX_MATCH_ID, RECOVERIES_KEPT, HealthLogStore, HealthRow
@@ -27,6 +35,7 @@ class HealthRoutes(Struct, frozen=True, kw_only=True, eq=False):
 
     cache: HealthCache
     log: HealthLogStore
+    large: LargeAnswers
     secret: Secret
     clock: Clock
     lag: Callable[[], float | None]
@@ -92,9 +101,15 @@ class HealthRoutes(Struct, frozen=True, kw_only=True, eq=False):
         One row per node and minute, and one per match whose health_status changed. Rows are kept for 30 days.
         """
         since = self.clock.now() - timedelta(hours=hours)
-        async with reading_within(LOG_TIMEOUT_SECONDS, "The health log cannot be read at the moment."):
-            rows = await health_log_rows(self.log, match, since, limit)
-        return json_response({"history": [health_log_entry(each) for each in rows]}, headers=NO_STORE)
+
+        async def rows() -> list[HealthRow]:
+            async with reading_within(LOG_TIMEOUT_SECONDS, "The health log cannot be read at the moment."):
+                return await health_log_rows(self.log, match, since, limit)
+
+        content = await self.large.read_and_encoded(
+            rows, lambda found: {"history": [health_log_entry(each) for each in found]}
+        )
+        return encoded_response(content, headers=NO_STORE)
 
 
 async def health_log_rows(log: HealthLogStore, match: str | None, since: datetime, limit: int) -> list[HealthRow]:

@@ -16,7 +16,11 @@ RETRY_SOON = {"Retry-After": "5"}
 
 
 def json_response(document: object, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(document), status, headers, "application/json")
+    return encoded_response(msgspec.json.encode(document), status=status, headers=headers)
+
+
+def encoded_response(content: bytes, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(content, status, headers, "application/json")
 
 
 def error_response(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:

@@ -229,13 +229,13 @@ def snapshot_entry(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def findings(match: MatchRow, found: Sequence[StoredFinding], limit: int) -> dict[str, Any]:
-    """Return up to `limit` findings and the total counts."""
+def findings(match: MatchRow, found: Sequence[StoredFinding], open_count: int, total: int) -> dict[str, Any]:
+    """Return some findings, and how many there are."""
     return {
         **_of_match(match),
-        "open": sum(stored.closed_at is None for stored in found),
-        "total": len(found),
-        "findings": [finding_entry(stored) for stored in found[:limit]],
+        "open": open_count,
+        "total": total,
+        "findings": [finding_entry(stored) for stored in found],
     }
 
 
@@ -244,7 +244,8 @@ def finding_entry(stored: StoredFinding) -> dict[str, Any]:
     return asdict(stored.finding) | times
 
 
-def in_order_of_play(events: Iterable[StoredEvent], match: MatchRow) -> list[StoredEvent]:
-    """Return the live events in the order of play."""
+def in_order_of_play(events: Iterable[StoredEvent], match: MatchRow, *, with_voids: bool) -> list[StoredEvent]:
+    """Return the events in the order of play: all, or only the live ones."""
     order = sport_named(match.sport).order
-    return sorted((stored for stored in events if stored.event.is_live), key=lambda stored: order(stored.event))
+    shown = (stored for stored in events if with_voids or stored.event.is_live)
+    return sorted(shown, key=lambda stored: order(stored.event))

@@ -9,11 +9,14 @@ from msgspec import Struct
 from starlette.exceptions import HTTPException
 
 from longstop.api import match_documents, openapi_responses
-from longstop.api.json_and_error_responses import RETRY_SOON, STORE_UNREADABLE, json_response
+from longstop.api.json_and_error_responses import RETRY_SOON, STORE_UNREADABLE, encoded_response, json_response
+from longstop.api.large_answers import FEW, LargeAnswers
 from longstop.api.match_documents import MatchView, from_hot, from_store
 from longstop.api.tokens import BearerScheme, Permission, Secret, require
 from longstop.clock import Clock, Moment
 from longstop.errors import UsageError
+from longstop.model.data_finding import StoredFinding
+from longstop.model.event import StoredEvent
 from longstop.model.match import MatchRow, MatchStatus, Phase, parse_match_id
 from longstop.model.polling_status import MonitoringRecord
 from longstop.model.snapshot import Snapshot, delta
@@ -23,6 +26,9 @@ from longstop.storage.base import HotReader, MatchFilter, MatchReader
 #: The largest integer of SQLite.
 MAX_INTEGER = 2**63 - 1
 After = Annotated[int, Query(ge=0, le=MAX_INTEGER)]
+
+#: Events in a page if the client gives no limit. All current ones of most matches are in one page.
+VERSIONS_LIMIT, CURRENT_LIMIT = 500, 1000
 
 _REVALIDATE = {"Cache-Control": "no-cache"}
 
@@ -40,11 +46,14 @@ class DirectRoute(APIRoute):
 class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
     """Serves the matches of one sport.
 
-    The readers may answer on the event loop, as those of SQLite do: most reads take less time than a thread hop.
+    `reader` and `hot` may answer on the event loop, as those of SQLite do: most reads take less time than a thread hop.
     While a file hangs, no request may read it: it would block all others.
     """
 
     reader: MatchReader
+    #: Does not answer on the event loop.
+    large_reader: MatchReader
+    large: LargeAnswers
     hot: HotReader
     secret: Secret
     clock: Clock
@@ -87,34 +96,63 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         wanted = MatchFilter(
             status=status, phase=phase, source=source, sport=self.sport, after_id=after, limit=limit + 1
         )
-        found = await self.reader.matches(wanted)
-        page, more = found[:limit], len(found) > limit
-        now = Moment.of(self.clock)
-        records, incomplete = await self._records(page), await self._with_open_findings(page)
-        entries = [
-            match_documents.match_entry(
-                match, records.get(match.match_id), now, has_findings=match.match_id in incomplete
-            )
-            for match in page
-        ]
-        next_after = page[-1].match_id if more else None
-        return json_response({"matches": entries, "next_after": next_after}, headers=_REVALIDATE)
+        reader = self.reader if limit <= FEW else self.large_reader
+
+        async def read() -> tuple[list[MatchRow], Sequence[MonitoringRecord], set[int]]:
+            found = await reader.matches(wanted)
+            if not found:
+                return [], (), set()
+            first, last = found[0].match_id, found[-1].match_id
+            return found, await self.hot.records(first, last), await reader.with_open_findings(first, last)
+
+        def document(found: tuple[list[MatchRow], Sequence[MonitoringRecord], set[int]]) -> dict[str, Any]:
+            rows, records, incomplete = found
+            page, now = rows[:limit], Moment.of(self.clock)
+            live = {record.match_id: record for record in records}
+            entries = [
+                match_documents.match_entry(
+                    each, live.get(each.match_id), now, has_findings=each.match_id in incomplete
+                )
+                for each in page
+            ]
+            return {"matches": entries, "next_after": page[-1].match_id if len(rows) > limit else None}
+
+        if limit <= FEW:
+            return json_response(document(await read()), headers=_REVALIDATE)
+        return encoded_response(await self.large.read_and_encoded(read, document), headers=_REVALIDATE)
 
     async def events(
         self,
         match_id: str,
         after: After = 0,
-        limit: Annotated[int, Query(ge=1, le=1000)] = 500,
+        limit: Annotated[int | None, Query(ge=1, le=1000)] = None,
         current: bool = False,
     ) -> Response:
         """Return the events of a match after a sequence number.
 
-        Every version of every event, in the order they were stored. Continue with `after=next_after` while `has_more`.
-        With `current=true`: only the latest live version of each event, all at once, in the order of play.
+        Every version of every event, in the order they were stored, 500 in a page. With `current=true`: only the latest
+        version of each event, 1000 in a page, each page in the order of play. Only pages with `after` contain voids:
+        they withdraw what an earlier page contained. Continue with `after=next_after` while `has_more`.
         """
         match = await self._match(match_id)
-        page = await (self._current(match) if current else self._page(match, after, limit))
-        return json_response(page, headers=await self._headers(match))
+        is_small = match.seq - after <= FEW
+        reader = self.reader if is_small else self.large_reader
+        size = limit or (CURRENT_LIMIT if current else VERSIONS_LIMIT)
+
+        async def read() -> list[StoredEvent]:
+            versions = reader.current_events if current else reader.events_after
+            return await versions(match.match_id, after, size + 1)
+
+        def document(found: list[StoredEvent]) -> dict[str, Any]:
+            page, has_more = found[:size], len(found) > size
+            next_after = page[-1].seq if page else after
+            shown = match_documents.in_order_of_play(page, match, with_voids=after > 0) if current else page
+            return match_documents.events_page(match, shown, next_after, has_more)
+
+        if is_small:
+            return json_response(document(await read()), headers=await self._headers(match))
+        content = await self.large.read_and_encoded(read, document)
+        return encoded_response(content, headers=await self._headers(match))
 
     async def history(
         self, match_id: str, sequence: Annotated[int | None, Query(ge=1, le=MAX_INTEGER)] = None
@@ -124,10 +162,13 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         The last five at most, each with checksum and provenance. With `sequence`: only that one.
         """
         match = await self._match(match_id)
-        snapshots = await self.reader.snapshots(match.match_id)
-        if sequence is not None:
-            snapshots = [_snapshot(snapshots, sequence, match)]
-        return json_response(match_documents.history(match, snapshots), headers=await self._headers(match))
+
+        def document(snapshots: list[Snapshot]) -> dict[str, Any]:
+            shown = snapshots if sequence is None else [_snapshot(snapshots, sequence, match)]
+            return match_documents.history(match, shown)
+
+        content = await self.large.read_and_encoded(lambda: self.large_reader.snapshots(match.match_id), document)
+        return encoded_response(content, headers=await self._headers(match))
 
     async def delta(self, match_id: str, since: Annotated[int, Query(ge=0, le=MAX_INTEGER)] = 0) -> Response:
         """Return what changed since the snapshot with the sequence number `since`.
@@ -136,19 +177,23 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         more, `_diff_type` is `initial` and the payload is complete. Continue with `since` set to `_metadata.sequence`.
         """
         match = await self._match(match_id)
-        snapshots = await self.reader.snapshots(match.match_id)
-        if not snapshots:
-            raise _not_polled_yet(match)
-        newest = snapshots[0]
-        if since > newest.sequence:
-            raise HTTPException(
-                400, f"since={since} is in the future: match {match.ref} is at sequence {newest.sequence}."
-            )
-        old = next((each for each in snapshots if each.sequence == since), None)
-        row = await self.hot.row(match.match_id)
-        view = from_store(match, newest, row.record if row else None)
-        about = match_documents.metadata(view, await self._open_findings(match), Moment.of(self.clock))
-        return json_response(delta(old, newest) | {"_metadata": about}, headers=await self._headers(match))
+        row, open_findings = await self.hot.row(match.match_id), await self._open_findings(match)
+
+        def document(snapshots: list[Snapshot]) -> dict[str, Any]:
+            if not snapshots:
+                raise _not_polled_yet(match)
+            newest = snapshots[0]
+            if since > newest.sequence:
+                raise HTTPException(
+                    400, f"since={since} is in the future: match {match.ref} is at sequence {newest.sequence}."
+                )
+            old = next((each for each in snapshots if each.sequence == since), None)
+            view = from_store(match, newest, row.record if row else None)
+            about = match_documents.metadata(view, open_findings, Moment.of(self.clock))
+            return delta(old, newest) | {"_metadata": about}
+
+        content = await self.large.read_and_encoded(lambda: self.large_reader.snapshots(match.match_id), document)
+        return encoded_response(content, headers=await self._headers(match))
 
     async def findings(self, match_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 500) -> Response:
         """Return gaps and mismatches of a match, open ones first.
@@ -156,8 +201,14 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         What is missing or inconsistent in the data of the source. A finding closes when it is resolved.
         """
         match = await self._match(match_id)
-        found = await self.reader.findings(match.match_id)
-        return json_response(match_documents.findings(match, found, limit), headers=await self._headers(match))
+
+        async def read() -> tuple[list[StoredFinding], int, int]:
+            number, reader = match.match_id, self.large_reader
+            counts = await reader.count_open_findings(number), await reader.count_findings(number)
+            return (await reader.findings(number, limit), *counts)
+
+        content = await self.large.read_and_encoded(read, lambda found: match_documents.findings(match, *found))
+        return encoded_response(content, headers=await self._headers(match))
 
     async def _authorise(self, request: Request, _documented: BearerScheme) -> None:
         self._require_read(request)
@@ -178,23 +229,13 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
             raise HTTPException(404, f"Match {text} is {match.sport}: ask {match_documents.match_path(match)}.")
         return match
 
-    async def _records(self, page: Sequence[MatchRow]) -> dict[int, MonitoringRecord]:
-        """Return the live records of these matches, which are ordered by id."""
-        if not page:
-            return {}
-        found = await self.hot.records(page[0].match_id, page[-1].match_id)
-        return {record.match_id: record for record in found}
-
-    async def _with_open_findings(self, page: Sequence[MatchRow]) -> set[int]:
-        return await self.reader.with_open_findings(page[0].match_id, page[-1].match_id) if page else set()
-
     async def _view(self, match: MatchRow) -> MatchView | None:
         """Return the live view, else the newest snapshot; `None` before the first poll."""
         row = await self.hot.row(match.match_id)
         live = from_hot(match, row) if row else None
         if live is not None:
             return live
-        snapshots = await self.reader.snapshots(match.match_id)
+        snapshots = await self.reader.snapshots(match.match_id, limit=1)
         return from_store(match, snapshots[0], row.record if row else None) if snapshots else None
 
     async def _headers(self, match: MatchRow, view: MatchView | None = None) -> dict[str, str]:
@@ -204,18 +245,7 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         return match_documents.age_headers(view, Moment.of(self.clock), has_findings=has_findings) | _REVALIDATE
 
     async def _open_findings(self, match: MatchRow) -> int:
-        return sum(stored.closed_at is None for stored in await self.reader.findings(match.match_id))
-
-    async def _current(self, match: MatchRow) -> dict[str, Any]:
-        """Return all live events. Continuing from their `next_after` misses and repeats nothing."""
-        events = await self.reader.current_events(match.match_id)
-        last = max((stored.seq for stored in events), default=0)
-        return match_documents.events_page(match, match_documents.in_order_of_play(events, match), last, has_more=False)
-
-    async def _page(self, match: MatchRow, after: int, limit: int) -> dict[str, Any]:
-        found = await self.reader.events_after(match.match_id, after, limit + 1)
-        page = found[:limit]
-        return match_documents.events_page(match, page, page[-1].seq if page else after, has_more=len(found) > limit)
+        return await self.reader.count_open_findings(match.match_id)
 
 
 async def find_match(reader: MatchReader, text: str) -> MatchRow | None:

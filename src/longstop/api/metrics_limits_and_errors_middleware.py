@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longstop.api.json_and_error_responses import RETRY_SOON, STORE_UNREADABLE, error_response
@@ -20,6 +21,9 @@ from longstop.telemetry.events import Severity, Telemetry
 MAX_TARGET_BYTES = 2048
 #: Commands have a small body. Other routes need none, but some clients always send one.
 MAX_BODY_BYTES = 64 * 1024
+#: In the state of a request whose connection is one of the reserve, which serves only the probes.
+IN_RESERVE = "is_in_reserve"
+PROBES = frozenset({"/live", "/ready"})
 
 _SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -31,6 +35,8 @@ _SECURITY_HEADERS = {
 
 #: Other methods share one label value, so that clients cannot create series.
 _METHODS = frozenset({"GET", "HEAD", "POST", "DELETE", "OPTIONS"})
+#: The status in the metrics when a client left before its answer began.
+CLIENT_GONE = 499
 #: The route of requests that match none.
 UNMATCHED = "unmatched"
 
@@ -94,7 +100,9 @@ class SafetyMiddleware:
             await send(message)
 
         try:
-            await (_reject_oversize(scope) or self._app)(scope, receive, send_safely)
+            await (_reject(scope) or self._app)(scope, receive, send_safely)
+        except ClientDisconnect:
+            status = status or CLIENT_GONE
         except Exception as error:  # any error: the client gets a sentence, the log the traceback
             self._bus.emit(_failure(scope, error))
             if status:
@@ -112,7 +120,10 @@ def _add_security_headers(message: Message) -> None:
         headers["Cache-Control"] = "no-store"
 
 
-def _reject_oversize(scope: Scope) -> Response | None:
+def _reject(scope: Scope) -> Response | None:
+    """Return the answer to a request that no route may see."""
+    if scope.get("state", {}).get(IN_RESERVE) and scope["path"] not in PROBES:
+        return error_response(503, "Too many connections are open; try again in a few seconds.", RETRY_SOON)
     if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_TARGET_BYTES:
         return error_response(414, f"The URL is longer than {MAX_TARGET_BYTES} bytes.")
     announced = Headers(scope=scope).get("content-length", "0")

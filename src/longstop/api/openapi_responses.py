@@ -51,11 +51,22 @@ def _response(description: str, example: object, headers: dict[str, Any] | None 
     return {"description": description, "content": content, "headers": headers or {}}
 
 
+#: What every route may return, or the server in place of it.
+_ALWAYS = {
+    400: "This is not an HTTP request that can be read.",
+    408: "The request took too long to arrive.",
+    413: "The body is too large.",
+    414: "The URL is too long.",
+    431: "The headers are too large or too many.",
+    503: "The store cannot be read, or the API is too busy or out of connections; see `Retry-After`.",
+}
+
+
 def _route(
     tag: str, responses: Mapping[int, dict[str, Any]], errors: Mapping[int, str] | None = None, **more: Any
 ) -> dict[str, Any]:
-    failures = {status: _response(meaning, _AN_ERROR) for status, meaning in (errors or {}).items()}
-    return {"tags": [tag], "responses": {**responses, **failures}, **more}
+    failures = {status: _response(meaning, _AN_ERROR) for status, meaning in (_ALWAYS | dict(errors or {})).items()}
+    return {"tags": [tag], "responses": dict(sorted({**failures, **responses}.items())), **more}
 
 
 # --- data routes ------------------------------------------------------------------------------------------------------

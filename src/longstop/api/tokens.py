@@ -24,10 +24,13 @@ AUDIENCE = "longstop-api"
 ALGORITHM = "HS256"
 #: An HS256 key gets stronger up to 32 bytes.
 SECRET_BYTES = 32
+#: Of a larger file only this is read.
+MAX_SECRET_FILE_BYTES = 4096
 #: Tolerated difference between the clocks of two machines.
 LEEWAY_SECONDS = 30
 #: Longer headers are rejected before decoding, which would be expensive.
 MAX_HEADER_CHARACTERS = 4096
+MAX_SUBJECT_CHARACTERS = 200
 _MISSING = (
     "This route needs a Bearer token: run `longstop token --data DIR` and send it as `Authorization: Bearer TOKEN`."
 )
@@ -76,11 +79,18 @@ class Secret:
                 create_once(path, secrets.token_hex(SECRET_BYTES) + "\n")
             if path.stat().st_mode & 0o077:
                 raise UsageError(f"other users can read the token secret {path}: run chmod 600 {path}, or remove it")
-            return cls(bytes.fromhex(path.read_text(encoding="ascii")))
+            with path.open("rb") as file:
+                key = bytes.fromhex(file.read(MAX_SECRET_FILE_BYTES).decode("ascii"))
         except OSError as error:
             raise UsageError(f"cannot use the token secret {path}: {error.strerror}") from error
-        except ValueError as error:
-            raise UsageError(f"the token secret {path} is not hexadecimal: remove it, and restart the API") from error
+        except ValueError:
+            key = b""
+        if len(key) < SECRET_BYTES:
+            raise UsageError(
+                f"the token secret {path} is empty or damaged, so no token can be checked: copy it from a backup, or "
+                "remove it and restart the API to get a new one; tokens issued so far are not valid then"
+            )
+        return cls(key)
 
 
 # --- tokens -----------------------------------------------------------------------------------------------------------
@@ -99,6 +109,11 @@ def issue_token(
         "permissions": sorted(permissions),
     }
     return jwt.encode(claims, secret.key, algorithm=ALGORITHM)
+
+
+def is_subject(text: str) -> bool:
+    """Return whether this can name the owner of a token: it is stored with commands and shown in tables."""
+    return 0 < len(text) <= MAX_SUBJECT_CHARACTERS and text.isprintable()
 
 
 def verify_token(secret: Secret, header: str | None, now: datetime) -> Bearer | None:
@@ -120,6 +135,8 @@ def verify_token(secret: Secret, header: str | None, now: datetime) -> Bearer | 
         )
         bearer = msgspec.convert(claims, Bearer)
     except (jwt.PyJWTError, msgspec.ValidationError, ValueError):  # ValueError: text that UTF-8 cannot encode
+        return None
+    if not is_subject(bearer.subject):
         return None
     is_valid = bearer.not_before - LEEWAY_SECONDS <= now.timestamp() < bearer.expires + LEEWAY_SECONDS
     return bearer if is_valid else None
@@ -148,6 +165,10 @@ def require(secret: Secret, permission: Permission, request: Request, now: datet
 
 def make_token(settings: Settings, subject: str, *, is_admin: bool = False) -> str:
     """Return a token with the permission to read, and to send commands if `is_admin`. The settings limit its life."""
+    if not is_subject(subject):
+        raise UsageError(
+            f"this is no name for the owner of a token: write 1 to {MAX_SUBJECT_CHARACTERS} printable characters"
+        )
     ttl = timedelta(hours=settings.api.token_ttl_hours)
     permissions = [Permission.READ, Permission.ADMIN] if is_admin else [Permission.READ]
     return issue_token(

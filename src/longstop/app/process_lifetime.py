@@ -1,7 +1,9 @@
 """What all processes share: start and stop, heartbeats, signals, exit."""
 
 import asyncio
+import ctypes
 import os
+import resource
 import signal
 import sys
 from collections.abc import Coroutine, Iterator
@@ -17,11 +19,15 @@ from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.processes import ProcessStarted, ProcessStopped
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+#: The number of this parameter in `malloc.h`.
+M_MMAP_THRESHOLD = -3
+LARGE_BLOCK_BYTES = 1024 * 1024
 
 
 @contextmanager
 def process_lifetime(bus: Bus, process: str) -> Iterator[None]:
     """Report start and stop of a process, send heartbeats meanwhile, and exit when the supervisor dies."""
+    raise_descriptor_limit()
     watch_parent(os.environ)
     bus.emit(ProcessStarted(process=process, pid=os.getpid(), version=__version__, reported_by=process))
     try:
@@ -29,6 +35,22 @@ def process_lifetime(bus: Bus, process: str) -> Iterator[None]:
             yield
     finally:
         bus.emit(ProcessStopped(process=process, pid=os.getpid(), reported_by=process))
+
+
+def raise_descriptor_limit() -> None:
+    """Raise the soft limit of descriptors to the hard one; the usual soft limit is for programs with few files."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def return_freed_memory() -> None:
+    """Have large blocks returned to the system when they are freed.
+
+    The allocator of glibc learns to keep them after the first one is freed. A few large answers at once then leave a
+    gigabyte of fragments behind.
+    """
+    with suppress(AttributeError):  # another C library: it does not do this
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
 
 
 def exit_now(code: Exit) -> NoReturn:

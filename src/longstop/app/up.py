@@ -10,7 +10,7 @@ from typing import NoReturn
 from msgspec.structs import replace
 
 from longstop.app.complete_files import completing_files
-from longstop.app.process_lifetime import STOP_SIGNALS, exit_now
+from longstop.app.process_lifetime import STOP_SIGNALS, exit_now, raise_descriptor_limit
 from longstop.app.sinks import make_bus, make_webhook
 from longstop.clock import Clock, SystemClock
 from longstop.doctor.holders import listener_on
@@ -56,6 +56,7 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
     with directory.lock("supervisor"):
         check_readable(directory.matches_db, Database.MATCHES)
         check_operations(directory.ops_db)
+        raise_descriptor_limit()
         watch_parent(environ)
         protect_from_oom_killer()
         store = SqliteAudit(directory.ops_db)

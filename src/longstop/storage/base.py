@@ -95,6 +95,10 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
     limit: int = 100
 
 
+#: As a limit: all rows.
+UNLIMITED = 2**63 - 1
+
+
 class MatchReader(Protocol):
     """Reads matches for the API. Calls are short and never wait for a writer."""
 
@@ -108,14 +112,23 @@ class MatchReader(Protocol):
     async def events_after(self, match_id: int, seq: int, limit: int) -> list[StoredEvent]:
         """Return event versions in the order of their sequence numbers."""
 
-    async def current_events(self, match_id: int) -> list[StoredEvent]:
-        """Return the latest version of every key, including void ones."""
+    async def current_events(self, match_id: int, seq: int = 0, limit: int = UNLIMITED) -> list[StoredEvent]:
+        """Return the latest version of every key, including void ones, in the order of their sequence numbers.
 
-    async def snapshots(self, match_id: int) -> list[Snapshot]:
+        Only those after `seq`, and at most `limit`.
+        """
+
+    async def snapshots(self, match_id: int, limit: int = UNLIMITED) -> list[Snapshot]:
         """Return the stored snapshots, newest first."""
 
-    async def findings(self, match_id: int) -> list[StoredFinding]:
+    async def findings(self, match_id: int, limit: int = UNLIMITED) -> list[StoredFinding]:
         """Return gaps and mismatches, open ones first."""
+
+    async def count_findings(self, match_id: int) -> int:
+        """Return the number of all gaps and mismatches."""
+
+    async def count_open_findings(self, match_id: int) -> int:
+        """Return the number of the open ones; however many are closed, this is a point read."""
 
     async def with_open_findings(self, first_id: int, last_id: int) -> set[int]:
         """Return which matches in this range of ids have open findings."""

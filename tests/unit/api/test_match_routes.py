@@ -292,7 +292,7 @@ async def test_current_events_are_the_latest_live_versions_and_say_where_to_go_o
         a_ball(6, nth=4, rev=2, op=Op.VOID),
     ]
 
-    page = (await client.get(f"{MATCH}/events?current=true&limit=1")).json()
+    page = (await client.get(f"{MATCH}/events?current=true")).json()
 
     assert [(event["key"], event["rev"]) for event in page["events"]] == [
         ("delivery:1:0:1", 1),
@@ -300,6 +300,24 @@ async def test_current_events_are_the_latest_live_versions_and_say_where_to_go_o
         ("delivery:1:0:2", 2),
     ]
     assert (page["next_after"], page["has_more"]) == (6, False)
+
+
+async def test_current_events_come_in_pages_and_a_void_withdraws_what_an_earlier_page_had(
+    client: httpx.AsyncClient, reader: MemoryReader
+) -> None:
+    first, second, third = (a_ball(number, nth=number) for number in (1, 2, 3))
+    reader.stored[1] = [first, second, third]
+    pages = [(await client.get(f"{MATCH}/events?current=true&limit=2")).json()]
+    reader.stored[1] += [a_ball(4, nth=1, rev=2, op=Op.VOID)]
+
+    while pages[-1]["has_more"]:
+        pages.append((await client.get(f"{MATCH}/events?current=true&limit=2&after={pages[-1]['next_after']}")).json())
+
+    assert [[(event["key"], event["op"]) for event in page["events"]] for page in pages] == [
+        [("delivery:1:0:1", "insert"), ("delivery:1:0:2", "insert")],
+        [("delivery:1:0:1", "void"), ("delivery:1:0:3", "insert")],
+    ]
+    assert pages[-1]["next_after"] == 4
 
 
 async def test_the_events_of_a_match_never_read_have_no_age(client: httpx.AsyncClient, hot: MemoryHot) -> None:

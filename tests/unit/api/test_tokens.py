@@ -225,13 +225,13 @@ def test_a_secret_that_others_can_reach_is_refused(tmp_path: Path, mode: int) ->
         Secret.load_or_create(path)
 
 
-@pytest.mark.parametrize(("content", "sentence"), [("not hex", "hexadecimal"), ("abcd", "32 bytes"), ("", "32 bytes")])
-def test_a_damaged_secret_is_refused_with_a_sentence(tmp_path: Path, content: str, sentence: str) -> None:
+@pytest.mark.parametrize("content", [b"not hex", b"abcd", b"", b"\xff" * 64, b"\0" * 100_000])
+def test_a_damaged_secret_is_refused_with_a_sentence_that_says_what_to_do(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "secret"
-    path.write_text(content)
+    path.write_bytes(content)
     path.chmod(0o600)
 
-    with pytest.raises(UsageError, match=sentence):
+    with pytest.raises(UsageError, match=r"secret is empty or damaged.* remove it and restart the API"):
         Secret.load_or_create(path)
 
 

@@ -22,7 +22,7 @@ from longstop.model.snapshot import SNAPSHOTS_KEPT, Snapshot, checksum
 from longstop.model.source_queries_and_answers import Keys
 from longstop.sports.base import EventKind
 from longstop.sports.registry import sport_named
-from longstop.storage.base import MatchBase, MatchFilter, MatchUpdate, Receipt, SnapshotDraft
+from longstop.storage.base import UNLIMITED, MatchBase, MatchFilter, MatchUpdate, Receipt, SnapshotDraft
 from longstop.storage.sqlite.connection import (
     ReadOnlyDatabase,
     Row,
@@ -111,14 +111,24 @@ class SqliteMatchReader:
         bindings = {"match_id": match_id, "seq": seq, "limit": limit}
         return await self._file.rows(_SQL["events_after"], bindings, stored_event)
 
-    async def current_events(self, match_id: int) -> list[StoredEvent]:
-        return await self._file.rows(_SQL["current_events"], {"match_id": match_id}, stored_event)
+    async def current_events(self, match_id: int, seq: int = 0, limit: int = UNLIMITED) -> list[StoredEvent]:
+        bindings = {"match_id": match_id, "seq": seq, "limit": limit}
+        return await self._file.rows(_SQL["current_events_after"], bindings, stored_event)
 
-    async def snapshots(self, match_id: int) -> list[Snapshot]:
-        return await self._file.rows(_SQL["snapshots"], {"match_id": match_id}, snapshot)
+    async def snapshots(self, match_id: int, limit: int = UNLIMITED) -> list[Snapshot]:
+        return await self._file.rows(_SQL["snapshots"], {"match_id": match_id, "limit": limit}, snapshot)
 
-    async def findings(self, match_id: int) -> list[StoredFinding]:
-        return await self._file.rows(_SQL["findings"], {"match_id": match_id}, stored_finding)
+    async def findings(self, match_id: int, limit: int = UNLIMITED) -> list[StoredFinding]:
+        return await self._file.rows(_SQL["findings"], {"match_id": match_id, "limit": limit}, stored_finding)
+
+    async def count_findings(self, match_id: int) -> int:
+        return await self._count("count_findings", match_id)
+
+    async def count_open_findings(self, match_id: int) -> int:
+        return await self._count("count_open_findings", match_id)
+
+    async def _count(self, statement: str, match_id: int) -> int:
+        return sum(await self._file.rows(_SQL[statement], {"match_id": match_id}, itemgetter("number")))
 
     async def with_open_findings(self, first_id: int, last_id: int) -> set[int]:
         bindings = {"first_id": first_id, "last_id": last_id}

@@ -104,6 +104,17 @@ class ClockJumped(Telemetry, frozen=True, kw_only=True):
     seconds: float
 
 
+class ConnectionsRefused(Telemetry, frozen=True, kw_only=True):
+    """The API refused connections since the last such event; at most one event a minute."""
+
+    name = "connections.refused"
+    severity = Severity.WARN
+    refused: int
+    reason: str
+    #: How many are open.
+    connections: int
+
+
 # --- memory and other resources ---------------------------------------------------------------------------------------
 
 

@@ -116,9 +116,20 @@ WHERE events.match_id = :match_id
 ORDER BY versions.kind, versions.innings, versions.over, versions.side, versions.nth,
     versions.key;
 
+-- name: current_events_after
+-- A page of the current versions, including void ones, ordered by sequence number.
+SELECT versions.*, matches.sport
+FROM event_versions AS versions
+JOIN events
+    ON events.match_id = versions.match_id AND events.key = versions.key AND events.rev = versions.rev
+JOIN matches ON matches.match_id = versions.match_id
+WHERE versions.match_id = :match_id AND versions.seq > :seq
+ORDER BY versions.seq
+LIMIT :limit;
+
 -- name: snapshots
--- All stored snapshots, newest first.
-SELECT * FROM snapshots WHERE match_id = :match_id ORDER BY sequence DESC;
+-- The stored snapshots, newest first.
+SELECT * FROM snapshots WHERE match_id = :match_id ORDER BY sequence DESC LIMIT :limit;
 
 -- name: newest_snapshot
 -- The newest snapshot.
@@ -142,7 +153,16 @@ DELETE FROM snapshots WHERE match_id = :match_id AND sequence <= :sequence - :ke
 -- Open findings first, then the most recently closed.
 SELECT * FROM findings
 WHERE match_id = :match_id
-ORDER BY closed_at IS NOT NULL, closed_at DESC, finding_id;
+ORDER BY closed_at IS NOT NULL, closed_at DESC, finding_id
+LIMIT :limit;
+
+-- name: count_findings
+-- How many there are.
+SELECT count(*) AS number FROM findings WHERE match_id = :match_id;
+
+-- name: count_open_findings
+-- How many are open.
+SELECT count(*) AS number FROM findings WHERE match_id = :match_id AND closed_at IS NULL;
 
 -- name: open_findings
 -- Open findings, oldest first.

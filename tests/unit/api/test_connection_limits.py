@@ -1,0 +1,69 @@
+"""Which connection makes room, what counts as one address, and how limits follow the descriptors. Time is virtual."""
+
+import pytest
+from msgspec import Struct
+
+from longstop.api.connection_limits import (
+    BLOCKED_SECONDS,
+    OWN_DESCRIPTORS,
+    RESERVE,
+    ConnectionLimits,
+    address_group,
+    to_evict,
+)
+
+
+class FakeConnection(Struct, kw_only=True):
+    since: float = 0.0
+    is_waiting: bool = False
+    blocked_since: float | None = None
+
+
+def test_the_connection_that_has_waited_longest_makes_room() -> None:
+    older, newer, busy = (
+        FakeConnection(since=3, is_waiting=True),
+        FakeConnection(since=5, is_waiting=True),
+        FakeConnection(),
+    )
+
+    assert to_evict([newer, busy, older], 10) is older
+
+
+def test_a_connection_that_is_being_answered_never_makes_room() -> None:
+    assert to_evict([FakeConnection(since=1), FakeConnection(since=2)], 1000) is None
+
+
+def test_one_whose_client_does_not_read_makes_room_when_none_waits() -> None:
+    blocked = FakeConnection(blocked_since=5.0)
+
+    assert to_evict([FakeConnection(), blocked], 5 + BLOCKED_SECONDS) is blocked
+    assert to_evict([FakeConnection(), blocked], 4.9 + BLOCKED_SECONDS) is None
+
+
+def test_waiting_comes_before_not_reading() -> None:
+    waiting = FakeConnection(since=99, is_waiting=True)
+
+    assert to_evict([FakeConnection(blocked_since=0.0), waiting], 100) is waiting
+
+
+@pytest.mark.parametrize(
+    ("host", "group"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("not an address", "not an address"),
+    ],
+)
+def test_a_network_of_ipv6_counts_as_one_address(host: str, group: str) -> None:
+    assert address_group(host) == group
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "connections"),
+    [(100_000, 512), (256, 256 - OWN_DESCRIPTORS - RESERVE), (64, 16), (10, 1)],
+)
+def test_the_limit_of_connections_leaves_descriptors_for_files(descriptors: int, connections: int) -> None:
+    assert ConnectionLimits(connections=512).within(descriptors).connections == connections
