@@ -7,8 +7,8 @@ from typing import TypeVar
 import msgspec
 from starlette.exceptions import HTTPException
 
-from longstop.api.connection_limits import MAX_UNSENT_BYTES
 from longstop.api.json_and_error_responses import RETRY_SOON
+from longstop.api.open_connections_and_acceptor import MAX_UNSENT_BYTES
 from longstop.daemon_thread import DaemonThread
 
 T = TypeVar("T")

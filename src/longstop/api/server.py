@@ -13,13 +13,14 @@ from msgspec import Struct
 
 from longstop import __version__
 from longstop.api.admin_routes import AdminRoutes
-from longstop.api.connection_limits import Acceptor, ConnectionLimits, Connections, LimitedConnection
 from longstop.api.docs_and_metrics_routes import add_pages
 from longstop.api.health_and_recovery_routes import HealthRoutes
 from longstop.api.health_cache_and_pollers import HealthCache
 from longstop.api.large_answers import LargeAnswers
+from longstop.api.limited_connection import ConnectionLimits, LimitedConnection
 from longstop.api.match_routes import MatchRoutes
 from longstop.api.metrics_limits_and_errors_middleware import RequestMetrics, add_middleware
+from longstop.api.open_connections_and_acceptor import Acceptor, Connections
 from longstop.api.tokens import Secret
 from longstop.clock import Clock
 from longstop.doctor.holders import listener_on
@@ -153,7 +154,8 @@ class _Server(uvicorn.Server):
         return LimitedConnection(
             address=address,
             is_in_reserve=is_in_reserve,
-            registry=self._connections,
+            limits=self._connections.limits,
+            on_lost=self._connections.remove,
             config=self.config,
             server_state=self.server_state,
         )

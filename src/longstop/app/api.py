@@ -5,8 +5,9 @@ from collections.abc import Callable
 from contextlib import aclosing
 from functools import partial
 
-from longstop.api.connection_limits import ConnectionLimits, Connections, descriptor_limit
 from longstop.api.health_cache_and_pollers import HealthCache
+from longstop.api.limited_connection import ConnectionLimits
+from longstop.api.open_connections_and_acceptor import Connections, descriptor_limit
 from longstop.api.server import Stores, build_app, run_server
 from longstop.api.tokens import load_secret
 from longstop.app.process_lifetime import process_lifetime, return_freed_memory, run_until_stopped

@@ -3,14 +3,8 @@
 import pytest
 from msgspec import Struct
 
-from longstop.api.connection_limits import (
-    BLOCKED_SECONDS,
-    OWN_DESCRIPTORS,
-    RESERVE,
-    ConnectionLimits,
-    address_group,
-    to_evict,
-)
+from longstop.api.limited_connection import OWN_DESCRIPTORS, RESERVE, ConnectionLimits
+from longstop.api.open_connections_and_acceptor import BLOCKED_SECONDS, address_group, to_evict
 
 
 class FakeConnection(Struct, kw_only=True):
