@@ -169,7 +169,7 @@ _ADMISSIONS = (
         "a readable page does not recover a source",
         _ADMISSION,
         "SourceAdmission._record",
-        drop("self._record_readable(_)"),
+        drop("self._record_readable(_, _, _)"),
     ),
     rule(
         "connection failures stop a source",
