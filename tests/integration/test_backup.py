@@ -13,12 +13,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from longstop.errors import DataDirectoryInUse, EpochLost, StorageError, StoreTooNew, UsageError
+from longstop.errors import DataDirectoryInUse, EpochLost, StorageError, StoreDamaged, StoreTooNew, UsageError
 from longstop.model.command_and_standing_order import StandingKind
 from longstop.model.event import Event
 from longstop.storage.backup import back_up
 from longstop.storage.directory import DataDirectory
 from longstop.storage.restore import GENERATION_STEP, restore
+from longstop.storage.sqlite.files_and_errors import refuse_loss
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 from longstop.storage.sqlite.operations_tables import SqliteCommands
 from tests.contract.stores import NOW, REF, delivery, delivery_key, draft, event, update
@@ -318,6 +319,28 @@ def test_a_full_disk_is_said_of_the_place_where_the_backup_goes(tmp_path: Path) 
 def test_without_matches_there_is_nothing_to_back_up(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nothing to back up"):
         back_up(DataDirectory.open(tmp_path / "data"), tmp_path / "backup", CLOCK)
+
+
+@pytest.mark.parametrize("lost", ["matches.db", "ops.db"])
+def test_a_directory_that_has_lost_a_database_is_not_backed_up(tmp_path: Path, lost: str) -> None:
+    node = a_node(tmp_path / "data")
+    node.remember_databases()
+    (node.path / lost).unlink()
+
+    with pytest.raises(StoreDamaged, match=f"{lost}: the file is missing"):
+        back_up(node, tmp_path / "backup", CLOCK)
+
+    assert not (tmp_path / "backup").exists()
+
+
+@pytest.mark.parametrize("lost", ["matches.db", "ops.db"])
+def test_a_database_that_is_lost_right_after_a_restore_is_missed(tmp_path: Path, lost: str) -> None:
+    back_up(a_node(tmp_path / "data"), tmp_path / "backup", CLOCK)
+    restore(tmp_path / "backup", tmp_path / "again", CLOCK)
+    (tmp_path / "again" / lost).unlink()
+
+    with pytest.raises(StoreDamaged, match=f"{lost}: the file is missing"):
+        refuse_loss(tmp_path / "again" / lost)
 
 
 def test_a_restore_never_goes_over_something_else_unless_reported_to(tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ def restore(
     say(f"Restored {path} to the state of {done.manifest.node} at {to_iso(done.manifest.created_at)}.")
     if done.aside is not None:
         say(f"Its previous files are in {done.aside}.")
+    if not done.manifest.has_all_databases:
+        say("The backup has no ops.db: nothing is paused or unwatched now.")
     for line in _changed_orders(done.orders_before, done.orders_after):
         say(line)
 
@@ -55,7 +57,7 @@ def _changed_orders(
 ) -> Iterator[str]:
     """Yield what a restore changes of the orders of operators."""
     if before is None:
-        yield "Which pauses were in force before could not be read: its ops.db is damaged."
+        yield "Which pauses were in force before could not be read: its ops.db is damaged or missing."
     if after is None:
         yield "Which pauses are in force now could not be read: longstop up will say why."
     for what, kinds in (

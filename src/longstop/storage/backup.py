@@ -24,7 +24,7 @@ from longstop.clock import Clock
 from longstop.errors import StorageError, UsageError
 from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.connection import open_readable, rows
-from longstop.storage.sqlite.files_and_errors import translated
+from longstop.storage.sqlite.files_and_errors import refuse_loss, translated
 from longstop.storage.sqlite.load_sql_and_migrate import Database, migrations_of, pending, queries
 
 MANIFEST = "manifest.json"
@@ -61,9 +61,16 @@ class Manifest(Struct, frozen=True, kw_only=True):
     node: str
     files: tuple[BackupFile, ...]
 
+    @property
+    def has_all_databases(self) -> bool:
+        """Return whether operators' orders are included; a directory that never ran a scraper has none."""
+        return DATABASES.keys() <= {kept.name for kept in self.files}
+
 
 def back_up(directory: DataDirectory, target: Path, clock: Clock) -> Manifest:
     """Copy the files that cannot be rebuilt into a new folder; return its manifest."""
+    for name in DATABASES:
+        refuse_loss(directory.path / name)  # a backup without the orders of operators would lift them when restored
     if not directory.matches_db.exists():
         raise UsageError(f"nothing to back up: {directory.path} has no matches.db. Check --data")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):

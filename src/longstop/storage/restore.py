@@ -77,10 +77,11 @@ def _put(folder: Path, manifest: Manifest, directory: DataDirectory, clock: Cloc
     mark = _read_mark(directory.restoring) or _write_mark(directory, clock)
     aside = _move_aside(directory, mark)
     _clear(directory, spared=drafts)
-    # The backup may have no ops.db: the next start notes what there is.
     directory.databases.unlink(missing_ok=True)
     for draft in drafts:
         draft.rename(draft.with_name(draft.name.removesuffix(_SUFFIX)))
+    if manifest.has_all_databases:
+        directory.remember_databases()
     # Removing the mark says that everything is on disk.
     sync(directory.path)
     directory.restoring.unlink()
