@@ -77,6 +77,8 @@ class Secret:
         try:
             if not path.exists():
                 create_once(path, secrets.token_hex(SECRET_BYTES) + "\n")
+            if not path.is_file():
+                raise UsageError(f"the token secret {path} is not a regular file: remove it, and restart the API")
             if path.stat().st_mode & 0o077:
                 raise UsageError(f"other users can read the token secret {path}: run chmod 600 {path}, or remove it")
             with path.open("rb") as file:

@@ -92,8 +92,21 @@ def _options(
     pass
 
 
+def _open_missing_streams() -> None:
+    """Open the standard streams that a parent has closed: the next file opened would get their number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(number, True)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
 def main() -> None:
     """Run a verb; print an error as one sentence and exit with its code."""
+    _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show must not end the verb
             stream.reconfigure(errors="backslashreplace")

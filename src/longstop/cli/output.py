@@ -13,12 +13,17 @@ from rich.text import Text
 from longstop.errors import SettingsError
 from longstop.text import printable, printable_json, printable_lines
 
+#: On a narrower terminal a table would show nothing.
+MIN_COLUMNS = 20
+
 
 class TextConsole(Console):
     """Shows texts literally: without markup, emoji codes and control characters."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, **options)
+        if self.width < MIN_COLUMNS:  # such as COLUMNS=0
+            self.width = MIN_COLUMNS
 
     def render_str(self, text: str, **options: Any) -> Text:
         # Before the layout: an escape is wider than the character. A string is one line; a `Text` may have several.
@@ -59,6 +64,9 @@ def wrapped(text: str, file: TextIO, hanging: int = 2) -> str:
     if not file.isatty():
         return lines
     wrapper = TextWrapper(
-        get_terminal_size().columns, subsequent_indent=" " * hanging, break_long_words=False, break_on_hyphens=False
+        max(MIN_COLUMNS, get_terminal_size().columns),
+        subsequent_indent=" " * hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
     return "\n".join(map(wrapper.fill, lines.split("\n")))

@@ -144,7 +144,8 @@ def _node_id(path: Path) -> str:
     """Return the id in the file; the first process writes it."""
     if not path.exists():
         create_once(path, f"node-{uuid4().hex[:12]}")
-    text = path.read_text(encoding="ascii", errors="replace").strip()
+    # Opening a named pipe would wait for its other end.
+    text = path.read_text(encoding="ascii", errors="replace").strip() if path.is_file() else ""
     if not _NODE_ID.fullmatch(text):
         raise StorageError(
             f"{path} is damaged: restore a backup, or stop everything and delete this file; a new one is then created"

@@ -6,6 +6,7 @@ event loop and limits connections, request size and time.
 
 import asyncio
 import errno
+import socket
 from collections.abc import Awaitable, Callable, Coroutine
 from math import inf
 
@@ -23,6 +24,8 @@ RESPOND_WITHIN = 10.0
 MAX_CONNECTIONS = 16
 #: A port in use is tried again after so long.
 RETRY_SECONDS = 30.0
+#: After a connection that could not be accepted.
+ACCEPT_AGAIN_SECONDS = 1.0
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 ReadState = Callable[[], ScraperState]
@@ -63,26 +66,48 @@ async def _sample(metrics: Metrics, read_state: ReadState, bus: Bus, clock: Cloc
 async def serve_metrics(host: str, port: int, page: MakePage, bus: Bus) -> None:
     """Serve `/metrics` until cancelled. A port that cannot be opened is reported once and retried."""
     handler = _Handler(page, bus)
-    server = await _listen(host, port, handler, bus)
-    bus.emit(MetricsServed(host=host, port=server.sockets[0].getsockname()[1]))
+    listener = await _listen(host, port, bus)
+    bus.emit(MetricsServed(host=host, port=listener.getsockname()[1]))
     try:
-        await asyncio.get_running_loop().create_future()
+        await _accept(listener, handler)
     finally:
-        server.close()
+        listener.close()
         handler.close()
 
 
-async def _listen(host: str, port: int, handler: "_Handler", bus: Bus) -> asyncio.Server:
+async def _accept(listener: socket.socket, handler: "_Handler") -> None:
+    """Accept one connection after the other. The loop's own server logs a traceback for each that it cannot accept."""
+    loop, running = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+    while True:
+        try:
+            client, _address = await loop.sock_accept(listener)
+        except OSError:  # reported elsewhere: out of descriptors
+            await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
+            continue
+        task = asyncio.create_task(handler.handle(client))
+        running.add(task)
+        task.add_done_callback(running.discard)
+        await asyncio.sleep(0)  # those accepted before come first
+
+
+async def _listen(host: str, port: int, bus: Bus) -> socket.socket:
     is_reported = False
     while True:
         try:
-            return await asyncio.start_server(handler.handle, host, port, limit=MAX_HEAD_BYTES)
+            listener = await asyncio.to_thread(_bound_socket, host, port)
+            listener.setblocking(False)
+            return listener
         except OSError as error:
             if not is_reported:
                 reason = await asyncio.to_thread(_why_unavailable, host, port, error)
                 bus.emit(MetricsUnavailable(host=host, port=port, reason=reason))
                 is_reported = True
             await asyncio.sleep(RETRY_SECONDS)
+
+
+def _bound_socket(host: str, port: int) -> socket.socket:
+    family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
+    return socket.create_server((host, port), family=family)
 
 
 def _why_unavailable(host: str, port: int, error: OSError) -> str:
@@ -99,17 +124,21 @@ class _Handler:
     def __init__(self, page: MakePage, bus: Bus) -> None:
         self._page = page
         self._bus = bus
-        self._open: set[asyncio.StreamWriter] = set()
+        #: The oldest first.
+        self._open: dict[asyncio.StreamWriter, None] = {}
 
     def close(self) -> None:
         for writer in self._open:
             writer.transport.abort()
 
-    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(self, client: socket.socket) -> None:
+        reader, writer = await asyncio.open_connection(sock=client, limit=MAX_HEAD_BYTES)
         if len(self._open) >= MAX_CONNECTIONS:
-            writer.transport.abort()
-            return
-        self._open.add(writer)
+            # A scrape takes milliseconds: the oldest connection is the least likely to be one.
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            oldest.transport.abort()
+        self._open[writer] = None
         # `drain` then waits until the kernel has all of it: a client that never reads must not keep it in our memory.
         writer.transport.set_write_buffer_limits(0)
         try:
@@ -120,7 +149,7 @@ class _Handler:
         except (OSError, EOFError, asyncio.LimitOverrunError):
             writer.transport.abort()  # the client disconnected, was too slow, or sent too much
         finally:
-            self._open.discard(writer)
+            self._open.pop(writer, None)
 
     async def _response(self, reader: asyncio.StreamReader) -> bytes:
         head = await reader.readuntil(b"\r\n\r\n")
