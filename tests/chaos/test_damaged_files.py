@@ -84,6 +84,11 @@ def empty(path: Path) -> None:
     path.touch()
 
 
+def without_tables(path: Path) -> None:
+    remove_database(path)
+    change_text(path, "PRAGMA journal_mode = WAL")
+
+
 def remove_log(path: Path) -> None:
     path.with_name(f"{path.name}-wal").unlink()
 
@@ -195,6 +200,7 @@ async def test_a_hot_view_that_is_lost_while_running_is_back_within_seconds(
 OPS_DAMAGE: dict[str, Change] = {
     "its header": lambda data: overwrite(data / "ops.db", 0, b"\xff" * 100),
     "0 bytes": lambda data: empty(data / "ops.db"),
+    "no tables": lambda data: without_tables(data / "ops.db"),
     "deleted": lambda data: remove_database(data / "ops.db"),
     "the subject of an order": lambda data: change_text(data / "ops.db", "UPDATE standing_orders SET subject = 'crez'"),
     "both files swapped": swap,
@@ -222,6 +228,7 @@ async def test_damaged_orders_stop_the_start_and_no_paused_site_is_read(
 MATCHES_DAMAGE: dict[str, Change] = {
     "its header": lambda path: overwrite(path, 0, b"\xff" * 100),
     "0 bytes": empty,
+    "no tables": without_tables,
     "deleted": remove_database,
 }
 

@@ -69,6 +69,18 @@ def empty(path: Path) -> None:
     path.touch()
 
 
+def without_tables(path: Path) -> None:
+    """Leave what a kill before the first checkpoint leaves of a file whose log was not copied."""
+    remove_database(path)
+    change_text(path, "PRAGMA journal_mode = WAL")
+
+
+def with_dropped_tables(path: Path) -> None:
+    remove_database(path)
+    change_text(path, "CREATE TABLE anything (a)")
+    change_text(path, "DROP TABLE anything")
+
+
 def halve(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
@@ -89,6 +101,9 @@ CHECKS: dict[str, Change] = {
 DAMAGE: dict[str, Change] = {
     "deleted": remove_database,
     "0 bytes": empty,
+    "no tables": without_tables,
+    "tables that were dropped": with_dropped_tables,
+    "no migrations": lambda path: change_text(path, "DELETE FROM migrations"),
     "half of it": halve,
     "its header": lambda path: overwrite(path, 0, b"\xff" * 100),
     "another file": replace_by_text,

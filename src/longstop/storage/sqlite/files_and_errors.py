@@ -65,9 +65,14 @@ def _is_needed(path: Path) -> bool:
     return path.name.partition(".")[0] in _CANNOT_BE_REBUILT
 
 
+def had_tables(path: Path) -> bool:
+    """Return whether a file cannot be rebuilt, and its directory has had it with all its tables."""
+    return _is_needed(path) and (path.parent / REMEMBERED).exists()
+
+
 def refuse_loss(path: Path) -> None:
     """Raise if a database that cannot be rebuilt is missing or empty, though its directory has had it."""
-    if _is_needed(path) and (path.parent / REMEMBERED).exists() and file_identity(path) is None:
+    if had_tables(path) and file_identity(path) is None:
         raise damaged(path, "the file is empty" if path.exists() else "the file is missing")
 
 
