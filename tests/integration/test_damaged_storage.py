@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from pathlib import Path
 
 import apsw
@@ -232,6 +232,11 @@ LOSS: dict[str, Change] = {
     "a directory in its place": replace_by_directory,
     "its log deleted": lambda path: path.with_name("matches.db-wal").unlink(),
     "its log emptied": lambda path: os.truncate(path.with_name("matches.db-wal"), 0),
+    "its log shortened": lambda path: halve(path.with_name("matches.db-wal")),
+    "its log emptied, its shared memory deleted": lambda path: (
+        os.truncate(path.with_name("matches.db-wal"), 0),
+        path.with_name("matches.db-shm").unlink(),
+    ),
     "a copy of its log": lambda path: (
         shutil.copy(path.with_name("matches.db-wal"), path.with_name("log")),
         path.with_name("log").rename(path.with_name("matches.db-wal")),
@@ -261,6 +266,74 @@ async def test_nothing_is_acknowledged_into_a_file_that_is_not_the_opened_one(
             await store.claim(1, "node-c")
         with pytest.raises(StoreDamaged):
             await store.check()
+
+
+def checkpoint(path: Path) -> None:
+    with closing(apsw.Connection(str(path))) as other:
+        assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall() == [(0, 0, 0)]
+    assert path.with_name(f"{path.name}-wal").stat().st_size == 0
+
+
+def vacuum(path: Path) -> None:
+    size = path.stat().st_size
+    with closing(apsw.Connection(str(path))) as other:
+        other.execute("DROP TABLE filling")
+        other.execute("VACUUM")
+    checkpoint(path)
+    assert path.stat().st_size < size
+
+
+#: What another program may do to a file in use without a loss.
+HARMLESS: dict[str, Change] = {"a checkpoint": checkpoint, "a vacuum": vacuum}
+
+
+@pytest.mark.parametrize("act", HARMLESS)
+async def test_a_shorter_file_that_has_everything_is_written_on(node: DataDirectory, tmp_path: Path, act: str) -> None:
+    change_text(node.matches_db, "CREATE TABLE filling AS SELECT zeroblob(100000)")
+    known = await events_of(node.path)
+    async with aclosing(await SqliteMatchStore.open(node.matches_db)) as store:
+        for number in range(2):
+            await store.claim(1, f"node-{number}")
+            HARMLESS[act](node.matches_db) if number == 0 else checkpoint(node.matches_db)
+            await store.check()
+        last = await store.claim(1, "node-c")
+
+        assert last.epoch == 4
+
+    (tmp_path / "alone").mkdir()
+    shutil.copy(node.matches_db, tmp_path / "alone" / "matches.db")
+    assert await events_of(tmp_path / "alone") == known
+
+
+async def test_an_older_state_in_the_same_file_is_not_written_on(node: DataDirectory, store: SqliteMatchStore) -> None:
+    checkpoint(node.matches_db)
+    older = node.matches_db.read_bytes()
+    change_text(node.matches_db, "CREATE TABLE filling AS SELECT zeroblob(100000)")
+    await store.claim(1, "node-c")
+    checkpoint(node.matches_db)
+    await store.check()
+
+    node.matches_db.write_bytes(older)
+
+    with pytest.raises(StoreDamaged, match=r"matches\.db was shortened while it was in use"):
+        await store.claim(1, "node-d")
+
+
+async def test_a_log_that_was_emptied_after_a_checkpoint_is_begun_again(node: DataDirectory, tmp_path: Path) -> None:
+    async with aclosing(await SqliteMatchStore.open(node.matches_db)) as store:
+        await store.claim(1, "node-b")
+        with closing(apsw.Connection(str(node.matches_db))) as other:
+            other.pragma("wal_checkpoint", "PASSIVE")
+            os.truncate(node.path / "matches.db-wal", 0)
+
+            await store.claim(1, "node-c")
+
+        copied = tmp_path / "copied"
+        shutil.copytree(node.path, copied, ignore=shutil.ignore_patterns("*-shm"))
+    async with aclosing(SqliteMatchReader(copied / "matches.db")) as reader:
+        match = await reader.match(1)
+    assert match is not None
+    assert match.owner == "node-c"
 
 
 async def test_the_same_files_put_back_are_written_again(
