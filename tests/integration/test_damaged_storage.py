@@ -81,6 +81,12 @@ def with_dropped_tables(path: Path) -> None:
     change_text(path, "DROP TABLE anything")
 
 
+def empty_log_alone(path: Path) -> None:
+    """Empty the log, and delete the shared memory, which knows what the log had."""
+    os.truncate(path.with_name(f"{path.name}-wal"), 0)
+    path.with_name(f"{path.name}-shm").unlink()
+
+
 def halve(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
@@ -233,10 +239,7 @@ LOSS: dict[str, Change] = {
     "its log deleted": lambda path: path.with_name("matches.db-wal").unlink(),
     "its log emptied": lambda path: os.truncate(path.with_name("matches.db-wal"), 0),
     "its log shortened": lambda path: halve(path.with_name("matches.db-wal")),
-    "its log emptied, its shared memory deleted": lambda path: (
-        os.truncate(path.with_name("matches.db-wal"), 0),
-        path.with_name("matches.db-shm").unlink(),
-    ),
+    "its log emptied, its shared memory deleted": empty_log_alone,
     "a copy of its log": lambda path: (
         shutil.copy(path.with_name("matches.db-wal"), path.with_name("log")),
         path.with_name("log").rename(path.with_name("matches.db-wal")),

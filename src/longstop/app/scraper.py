@@ -47,7 +47,7 @@ async def run_scraper(settings: Settings) -> None:
             former = await former_polls(before)
         async with (
             # Last, when nothing of this process reads them any more. A supervisor does it when the API has ended, too.
-            nullcontext() if is_supervised else completing_files(directory, bus),
+            nullcontext() if is_supervised else completing_files(directory, bus, is_locked=True),
             aclosing(ops),
             sinks.running(bus),
             aclosing(await SqliteMatchStore.open(directory.matches_db)) as store,
