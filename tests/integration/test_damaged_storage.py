@@ -22,7 +22,7 @@ from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.connection import check_readable, complete_file
 from longstop.storage.sqlite.files_and_errors import OpenFiles
 from longstop.storage.sqlite.hot_view_and_heartbeats import DAMAGED_KEPT, SqliteHotReader, SqliteHotWriter
-from longstop.storage.sqlite.load_sql_and_migrate import Database
+from longstop.storage.sqlite.load_sql_and_migrate import Database, migrations_of
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 from longstop.storage.sqlite.operations_tables import SqliteCommands, check_operations
 from tests.chaos.stored_directory import (
@@ -575,6 +575,50 @@ async def test_a_restore_prints_which_orders_it_changes(
     assert f"No longer paused: {FIRST}.\n" in said
     assert f"No longer unwatched: {SECOND}.\n" in said
     assert await orders_of(node.path) == {("paused_source", "crex")}
+
+
+def of_the_version_before(path: Path) -> None:
+    """Take the newest migration of the operations tables back."""
+    change_text(path, "ALTER TABLE standing_orders DROP COLUMN checksum; DELETE FROM migrations WHERE number = 8")
+
+
+async def test_a_restore_of_a_backup_of_an_earlier_version_says_which_pauses_stay(
+    node: DataDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with aclosing(SqliteCommands(node.ops_db, SystemClock())) as commands:
+        await commands.put_order(StandingKind.UNWATCHED, str(SECOND), "tester")
+    of_the_version_before(node.ops_db)
+    await asyncio.to_thread(back_up, node, tmp_path / "backup", SystemClock())
+    async with aclosing(SqliteCommands(node.ops_db, SystemClock())) as commands:
+        await commands.lift_order(StandingKind.UNWATCHED, str(SECOND))
+
+    await asyncio.to_thread(restore_verb, tmp_path / "backup", node.path, True)
+
+    said = capsys.readouterr().out
+    assert "crex" not in said.replace(str(SECOND), "")
+    assert f"Unwatched again: {SECOND}.\n" in said
+
+
+async def test_a_file_from_before_there_were_orders_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "ops.db"
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute(
+            "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL) STRICT"
+        )
+        for migration in migrations_of(Database.OPS)[:2]:
+            connection.execute(migration.script)
+            values = (migration.number, migration.name, migration.checksum)
+            connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", values)
+
+    assert check_operations(path) == []
+
+
+async def test_a_damaged_order_of_an_earlier_version_is_refused_before_it_is_migrated(node: DataDirectory) -> None:
+    of_the_version_before(node.ops_db)
+    change_text(node.ops_db, "UPDATE standing_orders SET kind = 'paused_sourcf'")
+
+    with pytest.raises(StoreDamaged, match=r"ops\.db: "):
+        check_operations(node.ops_db)
 
 
 @pytest.mark.parametrize("lost", ["matches.db", "ops.db"])
