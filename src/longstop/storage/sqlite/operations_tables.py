@@ -260,6 +260,21 @@ class SqliteCommands(_OpsTable):
     async def standing(self) -> list[StandingOrder]:
         return await self._view.rows(_SQL["standing_orders"], None, _order)
 
+    async def protect_orders(self) -> None:
+        """Add the checksum to orders of an earlier version."""
+
+        def protect(connection: apsw.Connection) -> None:
+            found = records(connection, _SQL["unprotected_orders"], None, _order)
+            if not found:
+                return
+            with transaction(connection):
+                for order in found:
+                    columns = {"kind": order.kind, "subject": order.subject, "checksum": _checksum(order)}
+                    connection.execute(_SQL["protect_order"], columns)
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+
+        await self._file.run(protect)
+
     async def put_order(self, kind: StandingKind, subject: str, asked_by: str) -> bool:
         order = StandingOrder(kind=kind, subject=subject, since=self._clock.now(), asked_by=asked_by)
         return await self._change_order("put_standing_order", columns_of(order) | {"checksum": _checksum(order)})
