@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import closing
+from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
 
 import apsw
@@ -154,6 +154,62 @@ async def test_a_reader_that_stays_is_named_and_nothing_is_lost(environ: dict[st
     assert [each["file"] for each in left if each["process"] == "up"] == ["matches.db"]
     assert {ref: len(events) for ref, events in (await events_of(data)).items()}[str(FIRST)] == EVENTS
     assert_no_trace(up.said)
+
+
+async def test_a_busy_file_neither_delays_the_others_nor_spoils_the_exit_code(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    secret = {"ALERT_WEBHOOK_SECRET": "s" * 32}
+    async with (
+        silent_webhook() as url,
+        running({**environ, **secret, "ALERT_WEBHOOK_URL": url}, tmp_path / "log") as up,
+    ):
+        await up.until_healthy()
+        with ExitStack() as readers:
+            for name in FILES:
+                flags = apsw.SQLITE_OPEN_READONLY
+                reader = readers.enter_context(closing(apsw.Connection(str(tmp_path / "data" / name), flags=flags)))
+                reader.execute("BEGIN")
+                reader.execute("SELECT count(*) FROM sqlite_master").fetchall()
+            paused = await up.verb("pause", str(FIRST))
+            await up.kill_scraper()  # an alert that no one answers
+            ended = await up.stop()
+        left = up.logged("store.log_left")
+
+    assert paused[0] == 0, paused[1]
+    assert ended == Exit.DONE
+    assert {each["file"] for each in left if each["process"] == "up"} == set(FILES)
+    assert_no_trace(up.said)
+
+
+@asynccontextmanager
+async def silent_webhook() -> AsyncIterator[str]:
+    """Accept connections, and never answer."""
+
+    async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(wait, "127.0.0.1", 0)
+    yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    server.close()
+
+
+async def test_a_scraper_that_up_did_not_start_keeps_its_logs(environ: dict[str, str], tmp_path: Path) -> None:
+    async with running(environ, tmp_path / "log", verb="scraper") as scraper:
+        await until(lambda: bool(scraper.logged("match.claimed", ref=str(SECOND))), "it runs")
+        log = tmp_path / "data" / "matches.db-wal"
+        size = log.stat().st_size
+        async with running(environ, tmp_path / "up.log") as up:
+            await until(lambda: bool(up.logged("process.died", process="scraper")), "its scraper meets the lock")
+            await up.stop()
+
+        assert size > 0
+        assert log.stat().st_size >= size
+        await asyncio.sleep(2)
+        assert scraper.logged("store.unusable") == []
+        assert await scraper.stop() == Exit.DONE
+    await assert_complete(tmp_path / "data", tmp_path / "alone")
 
 
 async def test_after_a_kill_the_next_stop_leaves_complete_files(environ: dict[str, str], tmp_path: Path) -> None:

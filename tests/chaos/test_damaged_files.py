@@ -84,6 +84,11 @@ def empty(path: Path) -> None:
     path.touch()
 
 
+def without_tables(path: Path) -> None:
+    remove_database(path)
+    change_text(path, "PRAGMA journal_mode = WAL")
+
+
 def remove_log(path: Path) -> None:
     path.with_name(f"{path.name}-wal").unlink()
 
@@ -195,6 +200,7 @@ async def test_a_hot_view_that_is_lost_while_running_is_back_within_seconds(
 OPS_DAMAGE: dict[str, Change] = {
     "its header": lambda data: overwrite(data / "ops.db", 0, b"\xff" * 100),
     "0 bytes": lambda data: empty(data / "ops.db"),
+    "no tables": lambda data: without_tables(data / "ops.db"),
     "deleted": lambda data: remove_database(data / "ops.db"),
     "the subject of an order": lambda data: change_text(data / "ops.db", "UPDATE standing_orders SET subject = 'crez'"),
     "both files swapped": swap,
@@ -219,9 +225,39 @@ async def test_damaged_orders_stop_the_start_and_no_paused_site_is_read(
     assert_no_trace(said + said_alone)
 
 
+async def test_orders_of_an_earlier_version_are_protected_by_the_first_start(
+    environ: dict[str, str], data: Path, tmp_path: Path, site: Site
+) -> None:
+    change_text(data / "ops.db", "UPDATE standing_orders SET checksum = NULL")
+    async with running(environ, tmp_path / "log", verb="scraper") as scraper:
+        await until(lambda: bool(scraper.logged("match.claimed", ref=str(SECOND))), "it runs")
+        assert await scraper.stop() == Exit.DONE
+    assert scraper.logged("order.unmatched") == []
+    change_text(data / "ops.db", "UPDATE standing_orders SET subject = 'crfx'")
+
+    ended, said = await run(environ, "scraper")
+
+    assert ended == Exit.STORAGE
+    assert "the order does not have its checksum" in one_sentence(said)
+    assert site.requests == []
+
+
+async def test_an_order_for_a_source_that_is_not_enabled_is_reported(
+    environ: dict[str, str], data: Path, tmp_path: Path
+) -> None:
+    change_text(data / "ops.db", "UPDATE standing_orders SET checksum = NULL, subject = 'crfx'")
+
+    async with running(environ, tmp_path / "log", verb="scraper") as scraper:
+        await until(lambda: bool(scraper.logged("match.claimed", ref=str(SECOND))), "it runs")
+        [reported] = scraper.logged("order.unmatched")
+
+    assert (reported["kind"], reported["subject"]) == ("paused_source", "crfx")
+
+
 MATCHES_DAMAGE: dict[str, Change] = {
     "its header": lambda path: overwrite(path, 0, b"\xff" * 100),
     "0 bytes": empty,
+    "no tables": without_tables,
     "deleted": remove_database,
 }
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from pathlib import Path
 
 import apsw
@@ -22,7 +22,7 @@ from longstop.storage.directory import DataDirectory
 from longstop.storage.sqlite.connection import check_readable, complete_file
 from longstop.storage.sqlite.files_and_errors import OpenFiles
 from longstop.storage.sqlite.hot_view_and_heartbeats import DAMAGED_KEPT, SqliteHotReader, SqliteHotWriter
-from longstop.storage.sqlite.load_sql_and_migrate import Database
+from longstop.storage.sqlite.load_sql_and_migrate import Database, migrations_of
 from longstop.storage.sqlite.matches import SqliteMatchReader, SqliteMatchStore
 from longstop.storage.sqlite.operations_tables import SqliteCommands, check_operations
 from tests.chaos.stored_directory import (
@@ -69,6 +69,24 @@ def empty(path: Path) -> None:
     path.touch()
 
 
+def without_tables(path: Path) -> None:
+    """Leave what a kill before the first checkpoint leaves of a file whose log was not copied."""
+    remove_database(path)
+    change_text(path, "PRAGMA journal_mode = WAL")
+
+
+def with_dropped_tables(path: Path) -> None:
+    remove_database(path)
+    change_text(path, "CREATE TABLE anything (a)")
+    change_text(path, "DROP TABLE anything")
+
+
+def empty_log_alone(path: Path) -> None:
+    """Empty the log, and delete the shared memory, which knows what the log had."""
+    os.truncate(path.with_name(f"{path.name}-wal"), 0)
+    path.with_name(f"{path.name}-shm").unlink()
+
+
 def halve(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
@@ -89,6 +107,9 @@ CHECKS: dict[str, Change] = {
 DAMAGE: dict[str, Change] = {
     "deleted": remove_database,
     "0 bytes": empty,
+    "no tables": without_tables,
+    "tables that were dropped": with_dropped_tables,
+    "no migrations": lambda path: change_text(path, "DELETE FROM migrations"),
     "half of it": halve,
     "its header": lambda path: overwrite(path, 0, b"\xff" * 100),
     "another file": replace_by_text,
@@ -217,6 +238,8 @@ LOSS: dict[str, Change] = {
     "a directory in its place": replace_by_directory,
     "its log deleted": lambda path: path.with_name("matches.db-wal").unlink(),
     "its log emptied": lambda path: os.truncate(path.with_name("matches.db-wal"), 0),
+    "its log shortened": lambda path: halve(path.with_name("matches.db-wal")),
+    "its log emptied, its shared memory deleted": empty_log_alone,
     "a copy of its log": lambda path: (
         shutil.copy(path.with_name("matches.db-wal"), path.with_name("log")),
         path.with_name("log").rename(path.with_name("matches.db-wal")),
@@ -246,6 +269,74 @@ async def test_nothing_is_acknowledged_into_a_file_that_is_not_the_opened_one(
             await store.claim(1, "node-c")
         with pytest.raises(StoreDamaged):
             await store.check()
+
+
+def checkpoint(path: Path) -> None:
+    with closing(apsw.Connection(str(path))) as other:
+        assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall() == [(0, 0, 0)]
+    assert path.with_name(f"{path.name}-wal").stat().st_size == 0
+
+
+def vacuum(path: Path) -> None:
+    size = path.stat().st_size
+    with closing(apsw.Connection(str(path))) as other:
+        other.execute("DROP TABLE filling")
+        other.execute("VACUUM")
+    checkpoint(path)
+    assert path.stat().st_size < size
+
+
+#: What another program may do to a file in use without a loss.
+HARMLESS: dict[str, Change] = {"a checkpoint": checkpoint, "a vacuum": vacuum}
+
+
+@pytest.mark.parametrize("act", HARMLESS)
+async def test_a_shorter_file_that_has_everything_is_written_on(node: DataDirectory, tmp_path: Path, act: str) -> None:
+    change_text(node.matches_db, "CREATE TABLE filling AS SELECT zeroblob(100000)")
+    known = await events_of(node.path)
+    async with aclosing(await SqliteMatchStore.open(node.matches_db)) as store:
+        for number in range(2):
+            await store.claim(1, f"node-{number}")
+            HARMLESS[act](node.matches_db) if number == 0 else checkpoint(node.matches_db)
+            await store.check()
+        last = await store.claim(1, "node-c")
+
+        assert last.epoch == 4
+
+    (tmp_path / "alone").mkdir()
+    shutil.copy(node.matches_db, tmp_path / "alone" / "matches.db")
+    assert await events_of(tmp_path / "alone") == known
+
+
+async def test_an_older_state_in_the_same_file_is_not_written_on(node: DataDirectory, store: SqliteMatchStore) -> None:
+    checkpoint(node.matches_db)
+    older = node.matches_db.read_bytes()
+    change_text(node.matches_db, "CREATE TABLE filling AS SELECT zeroblob(100000)")
+    await store.claim(1, "node-c")
+    checkpoint(node.matches_db)
+    await store.check()
+
+    node.matches_db.write_bytes(older)
+
+    with pytest.raises(StoreDamaged, match=r"matches\.db was shortened while it was in use"):
+        await store.claim(1, "node-d")
+
+
+async def test_a_log_that_was_emptied_after_a_checkpoint_is_begun_again(node: DataDirectory, tmp_path: Path) -> None:
+    async with aclosing(await SqliteMatchStore.open(node.matches_db)) as store:
+        await store.claim(1, "node-b")
+        with closing(apsw.Connection(str(node.matches_db))) as other:
+            other.pragma("wal_checkpoint", "PASSIVE")
+            os.truncate(node.path / "matches.db-wal", 0)
+
+            await store.claim(1, "node-c")
+
+        copied = tmp_path / "copied"
+        shutil.copytree(node.path, copied, ignore=shutil.ignore_patterns("*-shm"))
+    async with aclosing(SqliteMatchReader(copied / "matches.db")) as reader:
+        match = await reader.match(1)
+    assert match is not None
+    assert match.owner == "node-c"
 
 
 async def test_the_same_files_put_back_are_written_again(
@@ -484,6 +575,50 @@ async def test_a_restore_prints_which_orders_it_changes(
     assert f"No longer paused: {FIRST}.\n" in said
     assert f"No longer unwatched: {SECOND}.\n" in said
     assert await orders_of(node.path) == {("paused_source", "crex")}
+
+
+def of_the_version_before(path: Path) -> None:
+    """Take the newest migration of the operations tables back."""
+    change_text(path, "ALTER TABLE standing_orders DROP COLUMN checksum; DELETE FROM migrations WHERE number = 8")
+
+
+async def test_a_restore_of_a_backup_of_an_earlier_version_says_which_pauses_stay(
+    node: DataDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with aclosing(SqliteCommands(node.ops_db, SystemClock())) as commands:
+        await commands.put_order(StandingKind.UNWATCHED, str(SECOND), "tester")
+    of_the_version_before(node.ops_db)
+    await asyncio.to_thread(back_up, node, tmp_path / "backup", SystemClock())
+    async with aclosing(SqliteCommands(node.ops_db, SystemClock())) as commands:
+        await commands.lift_order(StandingKind.UNWATCHED, str(SECOND))
+
+    await asyncio.to_thread(restore_verb, tmp_path / "backup", node.path, True)
+
+    said = capsys.readouterr().out
+    assert "crex" not in said.replace(str(SECOND), "")
+    assert f"Unwatched again: {SECOND}.\n" in said
+
+
+async def test_a_file_from_before_there_were_orders_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "ops.db"
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute(
+            "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL) STRICT"
+        )
+        for migration in migrations_of(Database.OPS)[:2]:
+            connection.execute(migration.script)
+            values = (migration.number, migration.name, migration.checksum)
+            connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", values)
+
+    assert check_operations(path) == []
+
+
+async def test_a_damaged_order_of_an_earlier_version_is_refused_before_it_is_migrated(node: DataDirectory) -> None:
+    of_the_version_before(node.ops_db)
+    change_text(node.ops_db, "UPDATE standing_orders SET kind = 'paused_sourcf'")
+
+    with pytest.raises(StoreDamaged, match=r"ops\.db: "):
+        check_operations(node.ops_db)
 
 
 @pytest.mark.parametrize("lost", ["matches.db", "ops.db"])

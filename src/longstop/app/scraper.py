@@ -1,8 +1,9 @@
 """The scraper process: polls matches, and stores what changed."""
 
+import asyncio
 import os
-from collections.abc import Mapping
-from contextlib import AsyncExitStack, aclosing, nullcontext
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AsyncExitStack, aclosing, nullcontext, suppress
 
 from longstop.app.browsers import browser_pool, scratch_of
 from longstop.app.complete_files import completing_files
@@ -11,10 +12,13 @@ from longstop.app.scraper_monitoring import SelfMonitoring
 from longstop.app.scraper_parts import Runtime, SourceRuntime
 from longstop.app.sinks import ScraperSinks, make_bus
 from longstop.clock import SystemClock
+from longstop.errors import StorageError
 from longstop.matches.live_match_and_feeds import LiveMatches
+from longstop.model.command_and_standing_order import StandingKind, StandingOrder
 from longstop.model.match import MatchRef
 from longstop.settings import Settings
 from longstop.sources.load_sources import enabled_sources
+from longstop.storage.base import CommandStore
 from longstop.storage.directory import DataDirectory
 from longstop.storage.error_pages_and_screenshots import ErrorPages, NoPages
 from longstop.storage.sqlite.hot_view_and_heartbeats import SqliteHotReader, SqliteHotWriter, former_polls
@@ -23,12 +27,15 @@ from longstop.storage.sqlite.operations_tables import check_operations, open_ope
 from longstop.supervision.lifeline_and_heartbeat_pipes import parent_fd
 from longstop.supervision.memory_for_new_matches import MemoryCheck
 from longstop.telemetry.bus import Bus
-from longstop.telemetry.events.processes import HotViewFailed, HotViewRebuilt, StoreFailed
+from longstop.telemetry.events.processes import HotViewFailed, HotViewRebuilt, OrderUnmatched, StoreFailed
 from longstop.telemetry.metrics_server import metrics_tasks
 from longstop.watching.commands import CommandLoop
 from longstop.watching.poll_dispatcher import Dispatcher
 from longstop.watching.source_scheduler import Scheduler
 from longstop.watching.stored_pauses import StoredPauses
+
+#: A hung disk must not block the start.
+PROTECT_WITHIN_SECONDS = 5.0
 
 
 async def run_scraper(settings: Settings) -> None:
@@ -42,17 +49,18 @@ async def run_scraper(settings: Settings) -> None:
     pauses = StoredPauses(ops.pauses, clock=clock)
     is_supervised = parent_fd(os.environ) is not None
     with directory.lock(), process_lifetime(bus, "scraper"), scratch_of(directory) as scratch:
-        check_operations(directory.ops_db)
+        orders = check_operations(directory.ops_db)
         async with aclosing(SqliteHotReader(directory.hot_db)) as before:
             former = await former_polls(before)
         async with (
             # Last, when nothing of this process reads them any more. A supervisor does it when the API has ended, too.
-            nullcontext() if is_supervised else completing_files(directory, bus),
+            nullcontext() if is_supervised else completing_files(directory, bus, is_locked=True),
             aclosing(ops),
             sinks.running(bus),
             aclosing(await SqliteMatchStore.open(directory.matches_db)) as store,
             aclosing(_open_hot(directory, bus)) as hot,
         ):
+            await _protect(orders, ops.commands, {config.domain_id for config in configs}, bus)
             # Sources that are created below continue them.
             await pauses.load(bus)
             is_kept = settings.scraper.monitoring.keep_error_pages
@@ -79,6 +87,17 @@ async def run_scraper(settings: Settings) -> None:
                     source = await sources.enter_async_context(aclosing(SourceRuntime(config, runtime)))
                     schedulers[config.domain_id] = source.scheduler
                 await _watch(runtime, schedulers, sinks, directory, is_supervised=is_supervised)
+
+
+async def _protect(orders: Iterable[StandingOrder], store: CommandStore, sources: Collection[str], bus: Bus) -> None:
+    """Report orders that no source obeys, and protect those of an earlier version; if that fails, at the next start."""
+    for order in orders:
+        is_source = order.kind is StandingKind.PAUSED_SOURCE
+        if (order.subject if is_source else MatchRef.parse(order.subject).source) not in sources:
+            bus.emit(OrderUnmatched(kind=order.kind, subject=order.subject))
+    with suppress(StorageError, TimeoutError):
+        async with asyncio.timeout(PROTECT_WITHIN_SECONDS):
+            await store.protect_orders()
 
 
 async def _watch(

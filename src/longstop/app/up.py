@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from longstop.app.complete_files import completing_files
+from longstop.app.complete_files import WITHIN_SECONDS, completing_files
 from longstop.app.process_lifetime import STOP_SIGNALS, exit_now, raise_descriptor_limit
 from longstop.app.sinks import make_bus, make_webhook
 from longstop.clock import Clock, SystemClock
@@ -41,8 +41,9 @@ from longstop.telemetry.health_sinks import ExhaustionReporter, ExhaustionSink
 CHILDREN = ("scraper", "api")
 #: The children's share of the time to stop; the rest is for the supervisor's own cleanup.
 CHILDREN_SHARE = 0.8
-#: Time limit of the cleanup after the children stopped: the last sweep (2 s), and the last alerts (2.5 s).
-CLEANUP_SECONDS = 5.5
+#: Time limit of the cleanup after the children stopped: the last sweep (2 s), the last alerts (2.5 s), the close of
+#: `ops.db` (1 s), and the completion of the databases.
+CLEANUP_SECONDS = 5.5 + WITHIN_SECONDS
 
 
 async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
@@ -66,7 +67,8 @@ async def run_up(settings: Settings, environ: Mapping[str, str]) -> NoReturn:
         bus = make_bus("up", settings, clock, observer, exhaustion, *([webhook] if webhook else []))
         alerts = webhook.delivering(bus) if webhook else nullcontext()
         # Last, when no process of ours reads the files any more.
-        async with completing_files(directory, bus), aclosing(store), alerts, audit.writing(bus):
+        complete = completing_files(directory, bus, is_locked=False)
+        async with complete, aclosing(store), alerts, audit.writing(bus):
             supervisor = _supervisor(settings, environ, directory, bus, clock, audit)
             loop = asyncio.get_running_loop()
             for number in STOP_SIGNALS:

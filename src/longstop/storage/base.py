@@ -329,6 +329,9 @@ class CommandStore(Protocol):
     async def standing(self) -> list[StandingOrder]:
         """Return the orders in force; creates no file."""
 
+    async def protect_orders(self) -> None:
+        """Add the checksum to orders of an earlier version."""
+
     async def aclose(self) -> None: ...
 
 

@@ -110,18 +110,23 @@ def open_readable(path: Path, patience_ms: int | None = None) -> apsw.Connection
 
 
 def check_readable(
-    path: Path, database: Database, rows_too: Callable[[apsw.Connection], object] = lambda _: None
+    path: Path,
+    database: Database,
+    rows_too: Callable[[apsw.Connection], object] = lambda _: None,
+    *,
+    rows_since: int = 0,
 ) -> None:
     """Raise if the file is lost, damaged or not of this version; before the first start it may be missing.
 
-    `rows_too` checks rows of a file that needs no migration.
+    `rows_too` checks rows, of earlier versions too: of a file that has migration `rows_since`.
     """
     refuse_loss(path)
     if file_identity(path) is not None:
         with translated(path), closing(open_readable(path)) as connection:
-            is_current = not pending(connection, migrations_of(database))
+            known = migrations_of(database)
+            missing = pending(connection, known)
             _check_pages(connection, path)
-            if is_current:
+            if missing != known and all(migration.number != rows_since for migration in missing):
                 rows_too(connection)
 
 

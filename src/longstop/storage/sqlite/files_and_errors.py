@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,8 @@ from longstop.exhaustion import MachineResource, exhausted
 #: Marks a directory that has had its databases: from then on a missing one is a loss, not a first start.
 REMEMBERED = "databases"
 _CANNOT_BE_REBUILT = ("matches", "ops")
+#: How long to wait for other readers before a shortened log begins again.
+_CHECKPOINT_PATIENCE_MS = 1_000
 #: What an error means, and what to do about it.
 _MEANINGS: Mapping[type[apsw.Error], tuple[str, str]] = {
     apsw.FullError: ("the disk is full", ""),
@@ -65,9 +67,14 @@ def _is_needed(path: Path) -> bool:
     return path.name.partition(".")[0] in _CANNOT_BE_REBUILT
 
 
+def had_tables(path: Path) -> bool:
+    """Return whether a file cannot be rebuilt, and its directory has had it with all its tables."""
+    return _is_needed(path) and (path.parent / REMEMBERED).exists()
+
+
 def refuse_loss(path: Path) -> None:
     """Raise if a database that cannot be rebuilt is missing or empty, though its directory has had it."""
-    if _is_needed(path) and (path.parent / REMEMBERED).exists() and file_identity(path) is None:
+    if had_tables(path) and file_identity(path) is None:
         raise damaged(path, "the file is empty" if path.exists() else "the file is missing")
 
 
@@ -133,13 +140,18 @@ class OpenFiles:
     def note(self) -> None:
         """Take the files as they are now: after opening them, and after each transaction of their only writer."""
         self._known = {each: file_state(each) for each in (self._path, beside(self._path, "-wal"))}
+        self._changes = _change_counter(self._path)
 
     def is_shared_memory_lost(self) -> bool:
         """Return whether other processes have no part in ours: they would not see what is written."""
         return _identity(beside(self._path, "-shm")) != self._shared_memory
 
     def problem(self, *, has_log: bool = True) -> str:
-        """Return what has happened to the files; empty if nothing. Without `has_log` the log may be a new one."""
+        """Return what has happened to the files; empty if nothing. Without `has_log` the log may be a new one.
+
+        A file that is shorter after a checkpoint or VACUUM of another program is the same file.
+        """
+        shorter = ""
         for path, before in self._known.items():
             now = file_state(path)
             if before is None or now == before or not (has_log or path == self._path):
@@ -149,8 +161,40 @@ class OpenFiles:
             if now.identity != before.identity:
                 return f"{path.name} was replaced while it was in use"
             if now.size < before.size:
-                return f"{path.name} was shortened while it was in use"
+                shorter = shorter or path.name
+        if not shorter:
+            return ""
+        # Without the shared memory no one knows what the log had.
+        if (has_log and self.is_shared_memory_lost()) or not self._is_whole():
+            return f"{shorter} was shortened while it was in use"
+        self.note()
         return ""
+
+    def _is_whole(self) -> bool:
+        """Return whether everything that was committed is there; then the log begins again."""
+        # An older copy in place of a longer file has counted fewer changes.
+        if _change_counter(self._path) < self._changes:
+            return False
+        try:
+            # It has read nothing yet, and finds the missing part of a log by the shared memory.
+            with closing(apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+                connection.set_busy_timeout(_CHECKPOINT_PATIENCE_MS)
+                if connection.pragma("quick_check", 1) != "ok":
+                    return False
+                # Otherwise the next commit might be appended where the beginning of the log is missing.
+                is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
+                return not is_busy
+        except apsw.Error:
+            return False
+
+
+def _change_counter(path: Path) -> int:
+    """Return the number in the header of a database that grows whenever its size changes."""
+    try:
+        with path.open("rb") as file:
+            return int.from_bytes(file.read(28)[24:])
+    except OSError:
+        return 0
 
 
 def files_of(path: Path) -> list[Path]:

@@ -20,7 +20,7 @@ import apsw
 from msgspec import Struct
 
 from longstop.errors import StoreTooNew
-from longstop.storage.sqlite.files_and_errors import damaged
+from longstop.storage.sqlite.files_and_errors import damaged, had_tables
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
@@ -104,9 +104,14 @@ def _apply(connection: apsw.Connection, migration: Migration) -> None:
 
 
 def pending(connection: apsw.Connection, known: tuple[Migration, ...]) -> tuple[Migration, ...]:
-    """Return the migrations to apply; raise if the file has an unknown or different one."""
+    """Return the migrations to apply; raise if the file has an unknown or different one, or has lost them all."""
     path, by_number = Path(connection.filename), {migration.number: migration for migration in known}
-    for number, name, checksum in _applied(connection):
+    # Read before the file: another process may complete its first start meanwhile.
+    is_needed = had_tables(path)
+    applied = _applied(connection)
+    if is_needed and not applied:
+        raise damaged(path, "the file has no tables")
+    for number, name, checksum in applied:
         migration = by_number.pop(number, None)
         if migration is None:
             raise StoreTooNew(

@@ -61,6 +61,8 @@ from longstop.storage.sqlite.connection import (
 from longstop.storage.sqlite.load_sql_and_migrate import Database, queries, transaction
 
 _SQL = queries("ops/queries.sql")
+#: The migration that creates the table of standing orders.
+_ORDERS_SINCE = 3
 
 
 def open_operations(path: Path, clock: Clock) -> Operations:
@@ -258,6 +260,21 @@ class SqliteCommands(_OpsTable):
     async def standing(self) -> list[StandingOrder]:
         return await self._view.rows(_SQL["standing_orders"], None, _order)
 
+    async def protect_orders(self) -> None:
+        """Add the checksum to orders of an earlier version."""
+
+        def protect(connection: apsw.Connection) -> None:
+            found = records(connection, _SQL["unprotected_orders"], None, _order)
+            if not found:
+                return
+            with transaction(connection):
+                for order in found:
+                    columns = {"kind": order.kind, "subject": order.subject, "checksum": _checksum(order)}
+                    connection.execute(_SQL["protect_order"], columns)
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+
+        await self._file.run(protect)
+
     async def put_order(self, kind: StandingKind, subject: str, asked_by: str) -> bool:
         order = StandingOrder(kind=kind, subject=subject, since=self._clock.now(), asked_by=asked_by)
         return await self._change_order("put_standing_order", columns_of(order) | {"checksum": _checksum(order)})
@@ -303,13 +320,14 @@ _command = partial(to_record, Command)
 def check_operations(path: Path) -> list[StandingOrder]:
     """Return the orders in force; raise if the file, or an order, cannot be read. Before the first start it is missing.
 
-    A file of an earlier version is migrated before its orders are read.
+    They are read in a file of an earlier version, too.
     """
     orders: list[StandingOrder] = []
     check_readable(
         path,
         Database.OPS,
         lambda connection: orders.extend(records(connection, _SQL["standing_orders"], None, _order)),
+        rows_since=_ORDERS_SINCE,
     )
     return orders
 
@@ -317,7 +335,7 @@ def check_operations(path: Path) -> list[StandingOrder]:
 def _order(row: Row) -> StandingOrder:
     """Return an order whose every character is the operator's: another subject would lift the pause."""
     order = to_record(StandingOrder, row)
-    if row["checksum"] not in (None, _checksum(order)):  # orders of an earlier version have none
+    if row.get("checksum") not in (None, _checksum(order)):  # orders of an earlier version have none
         raise StoreDamaged("the order does not have its checksum")
     if order.kind is not StandingKind.PAUSED_SOURCE:
         MatchRef.parse(order.subject)

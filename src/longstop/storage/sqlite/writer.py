@@ -1,7 +1,7 @@
 """The writer: one thread, one connection, and one commit for all waiting jobs.
 
-It commits only into the file that it has opened: if another program deletes, replaces or shortens that file or its
-log, everything is refused until the file is back.
+It commits only into the file that it has opened: if another program deletes or replaces that file or its
+log, or removes data from it, everything is refused until the file is back.
 """
 
 import asyncio

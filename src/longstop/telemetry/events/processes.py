@@ -276,6 +276,15 @@ class StoreLogLeft(Telemetry, frozen=True, kw_only=True):
     reason: str
 
 
+class OrderUnmatched(Telemetry, frozen=True, kw_only=True):
+    """An order of an operator is for a source that is not enabled, so that it has no effect now."""
+
+    name = "order.unmatched"
+    severity = Severity.WARN
+    kind: str
+    subject: str
+
+
 class HotViewRebuilt(Telemetry, frozen=True, kw_only=True):
     """The hot view was damaged or lost. It was filled again from memory."""
 

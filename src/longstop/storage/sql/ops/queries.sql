@@ -187,6 +187,14 @@ INSERT INTO standing_orders (kind, subject, since, asked_by, checksum)
 VALUES (:kind, :subject, :since, :asked_by, :checksum)
 ON CONFLICT (kind, subject) DO NOTHING RETURNING kind;
 
+-- name: unprotected_orders
+-- Orders of an earlier version, which have no checksum.
+SELECT * FROM standing_orders WHERE checksum IS NULL;
+
+-- name: protect_order
+-- Add the checksum of an order.
+UPDATE standing_orders SET checksum = :checksum WHERE kind = :kind AND subject = :subject;
+
 -- name: lift_standing_order
 -- Remove an order.
 DELETE FROM standing_orders WHERE kind = :kind AND subject = :subject RETURNING kind;
