@@ -6,10 +6,11 @@ import random
 import shutil
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from time import monotonic
 
+import apsw
 import pytest
 
 from longstop.storage.directory import DataDirectory
@@ -87,6 +88,16 @@ def empty(path: Path) -> None:
 def without_tables(path: Path) -> None:
     remove_database(path)
     change_text(path, "PRAGMA journal_mode = WAL")
+
+
+def overwrite_pages(path: Path) -> None:
+    """Overwrite all pages but the first ones, which every process has in memory."""
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    with path.open("r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(8192)
+        file.write(bytes(size - 8192))
 
 
 def remove_log(path: Path) -> None:
@@ -333,6 +344,7 @@ STORE_LOSS: dict[str, Change] = {
     "a copy in its place": lambda data: replace_by_copy(data / "matches.db"),
     "without its log": lambda data: (data / "matches.db-wal").unlink(),
     "a directory in its place": lambda data: replace_by_directory(data / "matches.db"),
+    "overwritten in place": lambda data: overwrite_pages(data / "matches.db"),
 }
 
 

@@ -130,6 +130,13 @@ def check_readable(
                 rows_too(connection)
 
 
+def check_tables(path: Path) -> None:
+    """Raise SQLite's error if a table cannot be read from the file: pages that a connection has in memory hide that."""
+    with closing(open_readable(path)) as connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            connection.execute(f'SELECT 1 FROM "{name}" LIMIT 1').fetchall()  # noqa: S608  # a name of our schema
+
+
 def _connect(path: Path, flags: int, patience_ms: int | None = None) -> apsw.Connection:
     if not is_safe_sqlite(version := apsw.sqlite_lib_version()):
         raise UnsafeSQLite(

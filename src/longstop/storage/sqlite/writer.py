@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from longstop.errors import StorageError
-from longstop.storage.sqlite.connection import Job, T, close, merge_log
+from longstop.storage.sqlite.connection import Job, T, check_tables, close, merge_log
 from longstop.storage.sqlite.files_and_errors import OpenFiles, as_storage_error, damaged
 
 #: Jobs per commit at most; more would only delay the first of them.
@@ -68,12 +68,13 @@ class Writer:
         return result
 
     async def check(self) -> None:
-        """Raise if nothing can be stored now. After a failed commit, that is tried."""
+        """Raise if the file cannot be read, or nothing can be stored now. After a failed commit, that is tried."""
         await self.run(self._try_to_write)
 
     def _try_to_write(self, connection: apsw.Connection) -> None:
         if self._failure is not None:
             connection.pragma("user_version", connection.pragma("user_version"))
+        check_tables(self._path)  # an error closes the file, and opening it again checks all pages
 
     async def aclose(self) -> None:
         """Run the queued jobs, then close the file, complete without its log if no reader prevents that."""
