@@ -237,11 +237,11 @@ class PollClient:
         self._clock = clock or SystemClock()
         #: Replaces the source's keys of players and teams by the stored ones.
         self._rekey = rekey
-        #: The pages fetched so far, and the items in the lists of those that were parsed.
-        self._page_count = self._items = 0
+        #: The pages fetched so far, and the items in the lists of those that were parsed: both since `forget`.
         self._pages: dict[_PageKey, Page] = {}
         self._page_digests: dict[_PageKey, bytes] = {}
         self._views: dict[Query, Any] = {}
+        self._items = 0
 
     def now(self) -> datetime:
         return self._clock.now()
@@ -250,10 +250,11 @@ class PollClient:
         return self._clock.monotonic()
 
     def forget(self) -> None:
-        """Discard the pages fetched so far; later queries fetch them again."""
+        """Discard the pages fetched so far; later queries fetch them again, and only their bytes still count."""
         self._pages.clear()
         self._page_digests.clear()
         self._views.clear()
+        self._items = 0
         self.digests.clear()
 
     @property
@@ -353,10 +354,9 @@ class PollClient:
         if key not in self._pages:
             page = await self._client.fetcher.fetch(msgspec.structs.replace(request, priority=self._priority))
             self._attempt.answered(page)
-            self._page_count += 1
-            self._client.limits.check("poll_pages", self._page_count, "pages in one poll")
-            self._client.limits.check("poll_bytes", self._attempt.bytes, "bytes in one poll")
             self._pages[key] = page
+            self._client.limits.check("poll_pages", len(self._pages), "pages in one poll")
+            self._client.limits.check("poll_bytes", self._attempt.bytes, "bytes in one poll")
         return self._pages[key]
 
 
