@@ -27,7 +27,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     overs: int = 500
     #: A listing.
     entries: int = 5_000
-    #: Matches of a source that are watched, or ended within the last day.
+    #: Matches of a source that are watched; those that ended are watched for another day.
     matches: int = 2_000
     #: Characters of one text.
     text: int = 500
