@@ -13,7 +13,7 @@ from longstop.model.match import MatchRef, Phase
 from longstop.model.source_queries_and_answers import LIST, LIVE
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import MatchDiscovered, PollFailed, PollSucceeded
-from longstop.telemetry.events.sources import CircuitOpened, ListingFailed, MatchesRefused
+from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, ListingFailed, MatchesRefused
 from longstop.testing import START, VirtualClock, run_virtual
 from longstop.watching.poll_dispatcher import Dispatcher, ResourceType, ScrapeQueue, ScrapeRequest
 from tests.crex_site import SiteMatch
@@ -324,6 +324,45 @@ def test_refused_listings_open_it_alone() -> None:
         ask(standing, "", SourceRefused("403"), LIST)
 
     assert [event.scope for event in of(standing.sink, CircuitOpened)] == ["source"]
+
+
+def opened() -> Standing:
+    """Return what admits queries to a site that refused several matches, once it may be probed."""
+    standing = Standing()
+    for nth in range(31):
+        ask(standing, f"M{nth % 2}", SourceRefused("403"))
+    standing.clock.advance(901)
+    return standing
+
+
+def test_the_failed_probe_of_a_single_match_opens_the_circuit_again_while_nothing_else_was_readable() -> None:
+    standing = opened()
+
+    ask(standing, "M1", SourceRefused("403"))
+
+    assert len(of(standing.sink, CircuitOpened)) == 2
+    with pytest.raises(CircuitOpen):
+        ask(standing, "", resource=LIST)
+
+
+def test_a_match_that_is_refused_again_and_again_keeps_no_circuit_open_while_other_pages_are_readable() -> None:
+    standing = opened()
+
+    for _ in range(3):
+        ask(standing, "", resource=LIST)
+        ask(standing, "M1", SourceRefused("403"))
+
+    assert (len(of(standing.sink, CircuitOpened)), len(of(standing.sink, CircuitClosed))) == (1, 1)
+
+
+def test_probes_of_several_matches_that_fail_open_the_circuit_again_although_a_page_was_readable() -> None:
+    standing = opened()
+
+    ask(standing, "", resource=LIST)
+    ask(standing, "M1", SourceRefused("403"))
+    ask(standing, "M2", SourceRefused("403"))
+
+    assert len(of(standing.sink, CircuitOpened)) == 2
 
 
 def test_pages_beyond_a_limit_count_for_no_source_and_no_layout() -> None:
