@@ -89,7 +89,7 @@ class SourceChallenged(SourceRefused):
 
 
 class CircuitOpen(FetchError):
-    """No request was sent: the circuit is open, or the site is rate-limited."""
+    """The poll is postponed: the circuit is open, the site is rate-limited, or others of its pages take too long."""
 
 
 class LayoutPaused(CircuitOpen):

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from longstop.errors import LimitExceeded, MalformedBody
+from longstop.errors import CircuitOpen, LimitExceeded, MalformedBody
 from longstop.matches.limits import Limits
 from longstop.matches.pipeline import Pipeline
-from longstop.matches.source_client_and_poll_attempt import LARGE_BODY_BYTES, PollClient, SourceClient
+from longstop.matches.source_client_and_poll_attempt import LARGE_BODY_BYTES, PollAttempt, PollClient, SourceClient
 from longstop.model.source_queries_and_answers import LIVE, Observation, Query
 from longstop.sources.crex.source import CrexSource
 from longstop.sports.base import Draft
@@ -70,43 +70,99 @@ async def test_a_page_that_takes_too_long_to_parse_is_refused_and_blocks_nothing
     assert ticks > 10
 
 
-async def test_what_takes_too_long_is_never_more_than_one_page_of_a_source() -> None:
-    is_over, running, most = threading.Event(), 0, 0
+class Held:
+    """Work that lasts until the test ends it, for the first pages."""
 
-    def work() -> None:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        is_over.wait(60)
-        running -= 1
+    def __init__(self, pages: int) -> None:
+        self.is_over, self.running, self.most, self.calls = threading.Event(), 0, 0, 0
+        self._pages = pages
 
+    def __call__(self) -> None:
+        self.calls += 1
+        self.running += 1
+        self.most = max(self.most, self.running)
+        if self.calls <= self._pages:
+            self.is_over.wait(3)
+        self.running -= 1
+
+
+async def test_a_page_that_takes_too_long_holds_up_the_others_no_longer_than_the_limit() -> None:
+    work = Held(pages=1)
     source = client(work, parse_seconds=0.2)
-    asking = [asyncio.create_task(ask(source)) for _ in range(5)]
-    await asyncio.sleep(1.0)
-    was_most = most
-    is_over.set()
-    results = await asyncio.gather(*asking, return_exceptions=True)
-
-    assert (was_most, most) == (1, 1)
-    # Only the page that took too long is refused; the others waited for its end.
-    assert [type(each) for each in results] == [LimitExceeded, Board, Board, Board, Board]
-
-
-async def test_a_poll_that_is_cancelled_during_a_long_page_lets_the_next_one_wait_for_its_end() -> None:
-    is_over = threading.Event()
-    source = client(lambda: is_over.wait(60))
     first = asyncio.create_task(ask(source))
-    await asyncio.sleep(0.2)
+    await asyncio.sleep(0.05)
+
+    healthy = asyncio.create_task(ask(source))
+    done, _ = await asyncio.wait({healthy}, timeout=2.0)
+    work.is_over.set()
+
+    assert done
+    assert (await healthy).source_id == "M1"
+    with pytest.raises(LimitExceeded):
+        await first
+
+
+async def test_pages_that_take_too_long_are_never_more_than_three_of_a_source() -> None:
+    work = Held(pages=20)
+    source = client(work, parse_seconds=0.1)
+
+    results = await asyncio.gather(*(ask(source) for _ in range(8)), return_exceptions=True)
+    most = work.most
+    work.is_over.set()
+
+    assert most == 3
+    # The others are postponed: they may be pages of matches that did nothing wrong.
+    assert [type(each) for each in results] == [LimitExceeded] * 3 + [CircuitOpen] * 5
+
+
+async def test_large_pages_are_parsed_again_once_one_that_took_too_long_has_ended() -> None:
+    work = Held(pages=3)
+    source = client(work, parse_seconds=0.1)
+    await asyncio.gather(*(ask(source) for _ in range(3)), return_exceptions=True)
+
+    work.is_over.set()
+    await asyncio.sleep(0.1)
+
+    assert [(await ask(source)).source_id for _ in range(5)] == ["M1"] * 5
+
+
+async def test_healthy_large_pages_are_parsed_one_at_a_time() -> None:
+    work = Held(pages=0)
+    source = client(work)
+
+    await asyncio.gather(*(ask(source) for _ in range(10)))
+
+    assert (work.calls, work.most) == (10, 1)
+
+
+async def test_a_page_of_a_cancelled_poll_holds_up_no_other() -> None:
+    work = Held(pages=1)
+    source = client(work)
+    first = asyncio.create_task(ask(source))
+    await asyncio.sleep(0.1)
     first.cancel()
     await asyncio.wait([first])
 
-    second = asyncio.create_task(ask(source))
-    await asyncio.sleep(0.2)
-    was_done = second.done()
-    is_over.set()
+    healthy = asyncio.create_task(ask(source))
+    done, _ = await asyncio.wait({healthy}, timeout=2.0)
+    work.is_over.set()
 
-    assert not was_done
-    assert (await second).source_id == "M1"
+    assert done
+    assert (await healthy).source_id == "M1"
+
+
+async def test_the_time_that_a_poll_waits_for_a_page_of_another_is_not_counted_as_its_work() -> None:
+    work = Held(pages=1)
+    source = client(work, parse_seconds=0.5)
+    hostile, healthy = PollAttempt(), PollAttempt()
+    query = Query(resource=LIVE, source_id="M1")
+
+    polls = [PollClient(source, attempt=each).ask(query, Board) for each in (hostile, healthy)]
+    await asyncio.gather(*polls, return_exceptions=True)
+    work.is_over.set()
+
+    assert hostile.busy_seconds > 0.4
+    assert healthy.busy_seconds < 0.3
 
 
 async def test_an_error_of_a_long_page_is_that_of_a_short_one() -> None:

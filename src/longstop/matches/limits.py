@@ -15,7 +15,7 @@ MAX_NUMBER = 2**53
 class Limits(Struct, frozen=True, kw_only=True):
     """The settings `scraper.limits`; each field names its variable: `events` is `SCRAPER_MAX_EVENTS`."""
 
-    #: All pages of one poll.
+    #: All pages of one poll; their number is counted anew if it reads the match again.
     poll_bytes: int = 12_000_000
     poll_pages: int = 600
     #: Each list of a page.
@@ -27,7 +27,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     overs: int = 500
     #: A listing.
     entries: int = 5_000
-    #: Matches of a source that are watched, or ended within the last day.
+    #: Matches of a source that are watched; those that ended are watched for another day.
     matches: int = 2_000
     #: Characters of one text.
     text: int = 500

@@ -199,16 +199,16 @@ class Pipeline:
 
     async def _draft(self, state: MatchState, observation: Observation, attempt: PollAttempt) -> Draft:
         """Return what to store; raise if the match shows more than the limits, or takes too long to compare."""
-        limits, started = self._client.limits, self._clock.monotonic()
+        limits = self._client.limits
         extent = {} if observation.replaced else self._sport.extent(observation.view)
         limits.check_extent(extent)
         size = len(state.events) + extent.get("events", 0)
         call = partial(self._compare, state, observation)
-        try:
-            is_large = size > LARGE_MATCH_EVENTS
-            draft = await self._client.run_apart(call, f"comparing {size:,} events") if is_large else call()
-        finally:
-            attempt.busy_seconds += self._clock.monotonic() - started
+        if size > LARGE_MATCH_EVENTS:
+            draft = await self._client.run_apart(call, f"comparing {size:,} events", attempt, self._clock)
+        else:
+            with attempt.working(self._clock):
+                draft = call()
         limits.check_draft(draft)
         return draft
 

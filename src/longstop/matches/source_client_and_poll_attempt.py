@@ -4,7 +4,8 @@ Admission control decides before each query, and learns the outcome.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from enum import Enum
 from functools import partial
@@ -15,6 +16,7 @@ import msgspec
 from longstop.clock import Clock, SystemClock
 from longstop.daemon_thread import DaemonThread
 from longstop.errors import (
+    CircuitOpen,
     IllegalTransition,
     LimitExceeded,
     PageNotFound,
@@ -33,6 +35,8 @@ from longstop.sources.bodies_and_urls import digest_of, mapping_errors, read_bod
 
 #: Larger bodies are parsed outside the event loop.
 LARGE_BODY_BYTES = 256 << 10
+#: How many calls of a source may take too long at once; until one ends, further large pages are postponed.
+MAX_LONG_CALLS = 3
 
 View = TypeVar("View")
 #: Identifies a request within one poll: method, URL, body.
@@ -107,6 +111,15 @@ class PollAttempt:
             error.is_counted = True
             self._count(type(error).__name__, 1 + error.retries)
 
+    @contextmanager
+    def working(self, clock: Clock) -> Iterator[None]:
+        """Count the time until the end of the block as work."""
+        started = clock.monotonic()
+        try:
+            yield
+        finally:
+            self.busy_seconds += clock.monotonic() - started
+
     @property
     def error_count(self) -> int:
         return sum(self.errors.values())
@@ -138,30 +151,33 @@ class SourceClient:
         self._is_browser_based = is_browser_based
         self._listing: Listing | None = None
         self._listing_digest: Mapping[str, bytes] = {}
-        #: For long calls, one at a time; the last one, while it runs.
-        self._thread = DaemonThread(f"parsing of {source.name}")
+        #: For long calls, one at a time. Only one that took too long, or whose poll was cancelled, runs beside others.
         self._turn = asyncio.Lock()
-        self._call: asyncio.Future[Any] | None = None
+        self._threads = [DaemonThread(f"parsing of {source.name}") for _ in range(MAX_LONG_CALLS)]
 
-    async def run_apart(self, call: Callable[[], View], what: str) -> View:
+    async def run_apart(self, call: Callable[[], View], what: str, attempt: PollAttempt, clock: Clock) -> View:
         """Make a long call outside the event loop, one at a time; raise if it takes too long.
 
-        A call cannot be stopped: after one that took too long, the next one waits for its end.
+        A call cannot be stopped. After one that took too long, the next one has another thread.
         """
+        seconds = self.limits.parse_seconds
         async with self._turn:
-            if self._call is not None:
-                await asyncio.wait({self._call})
-            job = self._call = asyncio.ensure_future(self._thread.run(call))
-            job.add_done_callback(self._ended)
-            done, _ = await asyncio.wait({job}, timeout=self.limits.parse_seconds)
+            if not self._threads:
+                raise CircuitOpen(
+                    f"{what} must wait: {MAX_LONG_CALLS} calls that took more than {seconds:g} s have not ended"
+                )
+            thread = self._threads.pop()
+            job = asyncio.ensure_future(thread.run(call))
+            job.add_done_callback(partial(self._ended, thread))
+            with attempt.working(clock):
+                done, _ = await asyncio.wait({job}, timeout=seconds)
         if not done:
-            seconds = self.limits.parse_seconds
             raise LimitExceeded(f"{what} took more than {seconds:g} s (SCRAPER_MAX_PARSE_SECONDS)")
         result: View = job.result()
         return result
 
-    def _ended(self, job: asyncio.Future[Any]) -> None:
-        self._call = None
+    def _ended(self, thread: DaemonThread, job: asyncio.Future[Any]) -> None:
+        self._threads.append(thread)
         if not job.cancelled():
             job.exception()  # the poll may have ended
 
@@ -221,11 +237,11 @@ class PollClient:
         self._clock = clock or SystemClock()
         #: Replaces the source's keys of players and teams by the stored ones.
         self._rekey = rekey
-        #: The pages fetched so far, and the items in the lists of those that were parsed.
-        self._page_count = self._items = 0
+        #: The pages fetched so far, and the items in the lists of those that were parsed: both since `forget`.
         self._pages: dict[_PageKey, Page] = {}
         self._page_digests: dict[_PageKey, bytes] = {}
         self._views: dict[Query, Any] = {}
+        self._items = 0
 
     def now(self) -> datetime:
         return self._clock.now()
@@ -234,10 +250,11 @@ class PollClient:
         return self._clock.monotonic()
 
     def forget(self) -> None:
-        """Discard the pages fetched so far; later queries fetch them again."""
+        """Discard the pages fetched so far; later queries fetch them again, and only their bytes still count."""
         self._pages.clear()
         self._page_digests.clear()
         self._views.clear()
+        self._items = 0
         self.digests.clear()
 
     @property
@@ -313,13 +330,11 @@ class PollClient:
 
     async def _run(self, call: Callable[[], View], query: Query, body: bytes) -> View:
         """Make a call that takes long if the body is large, then outside the event loop."""
-        started = self._clock.monotonic()
-        try:
-            if len(body) < LARGE_BODY_BYTES:
-                return call()
-            return await self._client.run_apart(call, f"a page of {len(body):,} bytes ({query})")
-        finally:
-            self._attempt.busy_seconds += self._clock.monotonic() - started
+        if len(body) >= LARGE_BODY_BYTES:
+            what = f"a page of {len(body):,} bytes ({query})"
+            return await self._client.run_apart(call, what, self._attempt, self._clock)
+        with self._attempt.working(self._clock):
+            return call()
 
     def _is_known(self, query: Query, digest: bytes) -> bool:
         """Store a digest; return whether the last poll had the same."""
@@ -339,10 +354,9 @@ class PollClient:
         if key not in self._pages:
             page = await self._client.fetcher.fetch(msgspec.structs.replace(request, priority=self._priority))
             self._attempt.answered(page)
-            self._page_count += 1
-            self._client.limits.check("poll_pages", self._page_count, "pages in one poll")
-            self._client.limits.check("poll_bytes", self._attempt.bytes, "bytes in one poll")
             self._pages[key] = page
+            self._client.limits.check("poll_pages", len(self._pages), "pages in one poll")
+            self._client.limits.check("poll_bytes", self._attempt.bytes, "bytes in one poll")
         return self._pages[key]
 
 

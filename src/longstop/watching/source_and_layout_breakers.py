@@ -16,7 +16,7 @@ from longstop.clock import Clock
 from longstop.errors import CircuitOpen, LayoutPaused, ParseError, SourceChallenged, SourceError
 from longstop.matches.source_client_and_poll_attempt import RecordOutcome
 from longstop.model.request_pause import FormerPause, NoStoredPauses, PauseKind, SourcePauses
-from longstop.resilience.breaker import ASKED, Breaker, BreakerPolicy, Permit, Transition
+from longstop.resilience.breaker import ASKED, Breaker, BreakerPolicy, BreakerState, Permit, Transition
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.telemetry.bus import Bus, report_breaker
 from longstop.telemetry.events.sources import ChallengeCleared, ChallengeServed, LayoutBroken, LayoutRecovered
@@ -192,7 +192,9 @@ class SourceAdmission:
         if kind in _COUNTED:
             is_alone = bool(match) and not self._failing.has_other(match, now)
             self._failing.note(match, now)
-            if is_alone:  # its own breaker pauses it
+            # Its own breaker pauses it. A probe says something, unless other pages are readable again.
+            is_closed = self._breaker.state(now) is BreakerState.CLOSED
+            if is_alone and (is_closed or any(each.has_other(match, now) for each in self._readable.values())):
                 return
             self._report(self._breaker.fail(permit, now), last=error.reason)
         elif kind not in _NEUTRAL:

@@ -253,13 +253,13 @@ class Scheduler:
             source=self._source, matches=len(listing.boards), changed=len(due), unreadable=len(listing.unreadable)
         )
         self._bus.emit(event)
-        self._finished = finished_after(self._finished, entries, self._clock.monotonic())
+        self._finished = finished_after(self._finished, entries, self._clock.monotonic(), self.client.limits.entries)
         await self._drop_finished()
         return bool(due)
 
     async def _discover_some(self, new: Collection[ListingEntry]) -> list[FeedWatch]:
         """Watch new matches, those in play first; return those to poll. The others wait for the next listing."""
-        limit, watched = self.client.limits.matches, len(self._watches) + len(self._finished)
+        limit, watched = self.client.limits.matches, len(self._watches)
         room = max(0, limit - watched)
         if len(new) > room and not self._is_full:
             refused = len(new) - room

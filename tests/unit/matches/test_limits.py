@@ -11,7 +11,7 @@ from longstop.matches.source_client_and_poll_attempt import PollClient
 from longstop.model.source_queries_and_answers import LIVE, Query
 from longstop.resilience.taxonomy import FailureKind, kind_of
 from longstop.settings import MatchLimits
-from longstop.sports.cricket.model import Board
+from longstop.sports.cricket.model import BALLS, Board, EventListPage
 from tests.crex_site import SiteMatch
 from tests.football_site import LookingAtFootball, card, lineups, player
 from tests.unit.sports.cricket.polling import Polling
@@ -170,6 +170,47 @@ async def test_the_live_state_of_a_match_that_does_not_lead_is_limited_too() -> 
 
     with pytest.raises(LimitExceeded, match="TEXT"):
         await PollClient(polling.client).ask(Query(resource=LIVE, source_id="M1"), Board)
+
+
+async def pages_of(client: PollClient, count: int) -> None:
+    for nth in range(count):
+        await client.ask(Query(resource=BALLS, source_id="M1", cursor=str(10**6 + nth)), EventListPage)
+
+
+@pytest.mark.parametrize("limits", [Limits(poll_pages=10), Limits(events=60)])
+async def test_a_match_that_is_read_again_from_scratch_has_the_whole_limit_again(limits: Limits) -> None:
+    polling = await cricket()
+    polling.client.limits = limits
+    client = PollClient(polling.client)
+
+    for _ in range(3):
+        await pages_of(client, 8)
+        client.forget()
+
+
+@pytest.mark.parametrize("limits", [Limits(poll_pages=10), Limits(events=60)])
+async def test_a_match_is_refused_when_it_exceeds_the_limit_only_as_it_is_read_again(limits: Limits) -> None:
+    polling = await cricket()
+    polling.client.limits = limits
+    client = PollClient(polling.client)
+    await pages_of(client, 8)
+    client.forget()
+
+    with pytest.raises(LimitExceeded):
+        await pages_of(client, 11)
+
+
+async def test_the_bytes_of_a_match_that_is_read_again_and_again_are_those_of_one_poll() -> None:
+    polling = await cricket(poll_bytes=10_000)
+    client = PollClient(polling.client)
+
+    async def read_on() -> None:
+        while True:
+            await pages_of(client, 1)
+            client.forget()
+
+    with pytest.raises(LimitExceeded, match="BYTES"):
+        await read_on()
 
 
 # --- a football match ---------------------------------------------------------------------------------------------

@@ -224,13 +224,19 @@ def test_who_is_listed_again_and_again_is_remembered() -> None:
     finished = {"M1": 0.0}
 
     for hour in range(1, 100):
-        finished = finished_after(finished, ["M1", "M2"], hour * 3600.0)
+        finished = finished_after(finished, ["M1", "M2"], hour * 3600.0, 10)
 
     assert finished.keys() == {"M1"}
+
+
+def test_of_too_many_those_are_remembered_that_were_listed_last() -> None:
+    finished = {"M1": 1.0, "M2": 3.0, "M3": 2.0, "M4": 0.0}
+
+    assert finished_after(finished, ["M4"], 4.0, 2) == {"M4": 4.0, "M2": 3.0}
 
 
 def test_who_was_not_listed_for_a_day_is_forgotten_and_not_sooner() -> None:
     finished = {"M1": 0.0}
 
-    assert finished_after(finished, [], FORGOTTEN_AFTER_SECONDS - 1) == finished
-    assert finished_after(finished, [], FORGOTTEN_AFTER_SECONDS) == {}
+    assert finished_after(finished, [], FORGOTTEN_AFTER_SECONDS - 1, 10) == finished
+    assert finished_after(finished, [], FORGOTTEN_AFTER_SECONDS, 10) == {}

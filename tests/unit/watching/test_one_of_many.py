@@ -4,17 +4,19 @@ import asyncio
 from contextlib import suppress
 from typing import TypeVar
 
+import msgspec
 import pytest
 
 from longstop.errors import CircuitOpen, LayoutChanged, LayoutPaused, LimitExceeded, SourceRefused
 from longstop.matches.limits import Limits
-from longstop.model.match import MatchRef
+from longstop.model.match import MatchRef, Phase
 from longstop.model.source_queries_and_answers import LIST, LIVE
 from longstop.telemetry.bus import Bus
 from longstop.telemetry.events.matches import MatchDiscovered, PollFailed, PollSucceeded
-from longstop.telemetry.events.sources import CircuitOpened, ListingFailed, MatchesRefused
-from longstop.testing import VirtualClock, run_virtual
+from longstop.telemetry.events.sources import CircuitClosed, CircuitOpened, ListingFailed, MatchesRefused
+from longstop.testing import START, VirtualClock, run_virtual
 from longstop.watching.poll_dispatcher import Dispatcher, ResourceType, ScrapeQueue, ScrapeRequest
+from tests.crex_site import SiteMatch
 from tests.memory import MemorySink
 from tests.unit.watching.running import Running, match, run, script
 from tests.unit.watching.test_source_and_layout_breakers import Standing
@@ -165,6 +167,44 @@ def test_more_matches_than_a_source_may_have_are_not_watched_and_that_is_reporte
     assert (event.watched, event.refused, event.limit) == (0, 10, 20)
 
 
+def archived(running: Running, count: int) -> list[SiteMatch]:
+    """Store this many archived matches; return them as the site still shows them."""
+
+    async def store() -> None:
+        for nth in range(count):
+            row = await running.store.register(MatchRef("crex", f"OLD{nth}"), "over", None, START, sport="cricket")
+            running.store.rows[row.match_id] = msgspec.structs.replace(row, phase=Phase.ARCHIVED)
+
+    run(store())
+    return [match(f"OLD{nth}", "1") for nth in range(count)]
+
+
+def test_archived_matches_keep_no_match_in_play_from_being_watched() -> None:
+    running = Running()
+    running.limits = Limits(matches=11)
+    playing = {f"L{nth}": match(f"L{nth}", "1") for nth in range(11)}
+    running.site.matches = {each.key: each for each in archived(running, 40)}
+
+    script(running, (300.0, lambda: running.site.matches.update(playing)), until=600.0)
+
+    assert {event.ref for event in of(running.sink, MatchDiscovered)} == {f"crex_{key}" for key in playing}
+
+
+def test_no_more_archived_matches_are_kept_in_mind_than_a_listing_may_have() -> None:
+    running = Running()
+    running.limits = Limits(matches=11, entries=20)
+    old = archived(running, 60)
+
+    def show(first: int) -> None:
+        running.site.matches = {each.key: each for each in old[first : first + 20]}
+
+    show(0)
+    script(running, (300.0, lambda: show(20)), (600.0, lambda: show(40)), until=900.0)
+
+    excluded = [each.key for each in old if running.scheduler.is_excluded(each.key)]
+    assert excluded == [each.key for each in old[40:]]
+
+
 def test_a_listing_with_too_many_entries_is_reported_and_known_matches_are_polled_without_it() -> None:
     running = Running(match("M1", "1"))
     running.limits = Limits(entries=20)
@@ -284,6 +324,45 @@ def test_refused_listings_open_it_alone() -> None:
         ask(standing, "", SourceRefused("403"), LIST)
 
     assert [event.scope for event in of(standing.sink, CircuitOpened)] == ["source"]
+
+
+def opened() -> Standing:
+    """Return what admits queries to a site that refused several matches, once it may be probed."""
+    standing = Standing()
+    for nth in range(31):
+        ask(standing, f"M{nth % 2}", SourceRefused("403"))
+    standing.clock.advance(901)
+    return standing
+
+
+def test_the_failed_probe_of_a_single_match_opens_the_circuit_again_while_nothing_else_was_readable() -> None:
+    standing = opened()
+
+    ask(standing, "M1", SourceRefused("403"))
+
+    assert len(of(standing.sink, CircuitOpened)) == 2
+    with pytest.raises(CircuitOpen):
+        ask(standing, "", resource=LIST)
+
+
+def test_a_match_that_is_refused_again_and_again_keeps_no_circuit_open_while_other_pages_are_readable() -> None:
+    standing = opened()
+
+    for _ in range(3):
+        ask(standing, "", resource=LIST)
+        ask(standing, "M1", SourceRefused("403"))
+
+    assert (len(of(standing.sink, CircuitOpened)), len(of(standing.sink, CircuitClosed))) == (1, 1)
+
+
+def test_probes_of_several_matches_that_fail_open_the_circuit_again_although_a_page_was_readable() -> None:
+    standing = opened()
+
+    ask(standing, "", resource=LIST)
+    ask(standing, "M1", SourceRefused("403"))
+    ask(standing, "M2", SourceRefused("403"))
+
+    assert len(of(standing.sink, CircuitOpened)) == 2
 
 
 def test_pages_beyond_a_limit_count_for_no_source_and_no_layout() -> None:

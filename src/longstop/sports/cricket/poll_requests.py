@@ -248,8 +248,8 @@ class _Pages:
             await self.further()
 
     async def some_further(self) -> None:
-        """Read one more page, or several if there were many: each time, all events are compared again."""
-        for _ in range(1 + self._pages // MANY_PAGES * MANY_PAGES // 2):
+        """Read one more page, or half as many again if there were many: each time, all events are compared again."""
+        for _ in range(1 if self._pages < MANY_PAGES else self._pages // 2):
             if not self._is_exhausted:
                 await self.further()
 
