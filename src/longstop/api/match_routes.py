@@ -1,16 +1,17 @@
 """The data routes of one sport: a match with its age, the list, events, snapshots, deltas, findings."""
 
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Annotated, Any
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.routing import APIRoute
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 
 from longstop.api import match_documents, openapi_responses
-from longstop.api.json_and_error_responses import RETRY_SOON, STORE_UNREADABLE, encoded_response, json_response
-from longstop.api.large_answers import FEW, LargeAnswers
+from longstop.api.json_and_error_responses import RETRY_SOON, STORE_UNREADABLE, json_response
+from longstop.api.large_answers import FEW, SMALL_BYTES, LargeAnswers
 from longstop.api.match_documents import MatchView, from_hot, from_store
 from longstop.api.tokens import BearerScheme, Permission, Secret, require
 from longstop.clock import Clock, Moment
@@ -22,6 +23,9 @@ from longstop.model.polling_status import MonitoringRecord
 from longstop.model.snapshot import Snapshot, delta
 from longstop.sports.registry import sports
 from longstop.storage.base import HotReader, MatchFilter, MatchReader
+
+T = TypeVar("T")
+_Listed = tuple[list[MatchRow], Sequence[MonitoringRecord], set[int]]
 
 #: The largest integer of SQLite.
 MAX_INTEGER = 2**63 - 1
@@ -96,16 +100,15 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         wanted = MatchFilter(
             status=status, phase=phase, source=source, sport=self.sport, after_id=after, limit=limit + 1
         )
-        reader = self.reader if limit <= FEW else self.large_reader
 
-        async def read() -> tuple[list[MatchRow], Sequence[MonitoringRecord], set[int]]:
+        async def read(reader: MatchReader, wanted: MatchFilter) -> _Listed:
             found = await reader.matches(wanted)
             if not found:
                 return [], (), set()
             first, last = found[0].match_id, found[-1].match_id
             return found, await self.hot.records(first, last), await reader.with_open_findings(first, last)
 
-        def document(found: tuple[list[MatchRow], Sequence[MonitoringRecord], set[int]]) -> dict[str, Any]:
+        def respond(found: _Listed) -> Response:
             rows, records, incomplete = found
             page, now = rows[:limit], Moment.of(self.clock)
             live = {record.match_id: record for record in records}
@@ -115,11 +118,13 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
                 )
                 for each in page
             ]
-            return {"matches": entries, "next_after": page[-1].match_id if len(rows) > limit else None}
+            next_after = page[-1].match_id if len(rows) > limit else None
+            return json_response({"matches": entries, "next_after": next_after}, headers=_REVALIDATE)
 
-        if limit <= FEW:
-            return json_response(document(await read()), headers=_REVALIDATE)
-        return encoded_response(await self.large.read_and_encoded(read, document), headers=_REVALIDATE)
+        few = await read(self.reader, replace(wanted, limit=min(limit, FEW) + 1))
+        if limit <= FEW or len(few[0]) <= FEW:
+            return respond(few)
+        return await self.large.answer(lambda: read(self.large_reader, wanted), respond)
 
     async def events(
         self,
@@ -135,11 +140,9 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         they withdraw what an earlier page contained. Continue with `after=next_after` while `has_more`.
         """
         match = await self._match(match_id)
-        is_small = match.seq - after <= FEW
-        reader = self.reader if is_small else self.large_reader
         size = limit or (CURRENT_LIMIT if current else VERSIONS_LIMIT)
 
-        async def read() -> list[StoredEvent]:
+        async def read(reader: MatchReader) -> list[StoredEvent]:
             versions = reader.current_events if current else reader.events_after
             return await versions(match.match_id, after, size + 1)
 
@@ -149,10 +152,7 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
             shown = match_documents.in_order_of_play(page, match, with_voids=after > 0) if current else page
             return match_documents.events_page(match, shown, next_after, has_more)
 
-        if is_small:
-            return json_response(document(await read()), headers=await self._headers(match))
-        content = await self.large.read_and_encoded(read, document)
-        return encoded_response(content, headers=await self._headers(match))
+        return await self._answer(match, read, document, is_small=match.seq - after <= FEW)
 
     async def history(
         self, match_id: str, sequence: Annotated[int | None, Query(ge=1, le=MAX_INTEGER)] = None
@@ -167,8 +167,8 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
             shown = snapshots if sequence is None else [_snapshot(snapshots, sequence, match)]
             return match_documents.history(match, shown)
 
-        content = await self.large.read_and_encoded(lambda: self.large_reader.snapshots(match.match_id), document)
-        return encoded_response(content, headers=await self._headers(match))
+        is_small = await self.reader.snapshot_bytes(match.match_id) <= SMALL_BYTES
+        return await self._answer(match, lambda reader: reader.snapshots(match.match_id), document, is_small=is_small)
 
     async def delta(self, match_id: str, since: Annotated[int, Query(ge=0, le=MAX_INTEGER)] = 0) -> Response:
         """Return what changed since the snapshot with the sequence number `since`.
@@ -192,8 +192,8 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
             about = match_documents.metadata(view, open_findings, Moment.of(self.clock))
             return delta(old, newest) | {"_metadata": about}
 
-        content = await self.large.read_and_encoded(lambda: self.large_reader.snapshots(match.match_id), document)
-        return encoded_response(content, headers=await self._headers(match))
+        is_small = await self.reader.snapshot_bytes(match.match_id) <= SMALL_BYTES
+        return await self._answer(match, lambda reader: reader.snapshots(match.match_id), document, is_small=is_small)
 
     async def findings(self, match_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 500) -> Response:
         """Return gaps and mismatches of a match, open ones first.
@@ -202,13 +202,29 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         """
         match = await self._match(match_id)
 
-        async def read() -> tuple[list[StoredFinding], int, int]:
-            number, reader = match.match_id, self.large_reader
+        async def read(reader: MatchReader) -> tuple[list[StoredFinding], int, int]:
+            number = match.match_id
             counts = await reader.count_open_findings(number), await reader.count_findings(number)
             return (await reader.findings(number, limit), *counts)
 
-        content = await self.large.read_and_encoded(read, lambda found: match_documents.findings(match, *found))
-        return encoded_response(content, headers=await self._headers(match))
+        is_small = await self.reader.count_findings(match.match_id) <= FEW
+        return await self._answer(match, read, lambda found: match_documents.findings(match, *found), is_small=is_small)
+
+    async def _answer(
+        self,
+        match: MatchRow,
+        read: Callable[[MatchReader], Awaitable[T]],
+        document: Callable[[T], object],
+        *,
+        is_small: bool,
+    ) -> Response:
+        """Answer with the document of what is read: a small one at once, a large one when it is its turn."""
+        if is_small:
+            content = document(await read(self.reader))
+            return json_response(content, headers=await self._headers(match))
+        encoded = await self.large.answer(lambda: read(self.large_reader), lambda found: json_response(document(found)))
+        encoded.headers.update(await self._headers(match))
+        return encoded
 
     async def _authorise(self, request: Request, _documented: BearerScheme) -> None:
         self._require_read(request)
