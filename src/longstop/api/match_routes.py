@@ -79,13 +79,16 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         """Return the newest stored payload, with `_metadata` added. Send its ETag to get 304 while it is unchanged."""
         self._require_read(request)
         match = await self._match(request.path_params["match_id"])
-        view = await self._view(match)
+        view = await self._view(match, self.reader)
         if view is None:
             raise _not_polled_yet(match)
-        headers = await self._headers(match, view) | {"ETag": f'"{view.checksum}"'}
+        has_findings = await _has_findings(match, view, self.reader)
+        headers = self._headers(view, has_findings) | {"ETag": f'"{view.checksum}"'}
         if _is_known(request.headers.getlist("if-none-match"), view.checksum):
             return Response(status_code=304, headers=headers)
-        about = match_documents.metadata(view, await self._open_findings(match), Moment.of(self.clock))
+        about = match_documents.metadata(
+            view, await self.reader.count_open_findings(match.match_id), Moment.of(self.clock)
+        )
         return Response(match_documents.splice_metadata(view.payload, about), 200, headers, "application/json")
 
     async def matches(
@@ -146,7 +149,7 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
             versions = reader.current_events if current else reader.events_after
             return await versions(match.match_id, after, size + 1)
 
-        def document(found: list[StoredEvent]) -> dict[str, Any]:
+        def document(_view: MatchView | None, found: list[StoredEvent]) -> dict[str, Any]:
             page, has_more = found[:size], len(found) > size
             next_after = page[-1].seq if page else after
             shown = match_documents.in_order_of_play(page, match, with_voids=after > 0) if current else page
@@ -163,7 +166,7 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         """
         match = await self._match(match_id)
 
-        def document(snapshots: list[Snapshot]) -> dict[str, Any]:
+        def document(_view: MatchView | None, snapshots: list[Snapshot]) -> dict[str, Any]:
             shown = snapshots if sequence is None else [_snapshot(snapshots, sequence, match)]
             return match_documents.history(match, shown)
 
@@ -177,9 +180,12 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         more, `_diff_type` is `initial` and the payload is complete. Continue with `since` set to `_metadata.sequence`.
         """
         match = await self._match(match_id)
-        row, open_findings = await self.hot.row(match.match_id), await self._open_findings(match)
 
-        def document(snapshots: list[Snapshot]) -> dict[str, Any]:
+        async def read(reader: MatchReader) -> tuple[int, list[Snapshot]]:
+            return await reader.count_open_findings(match.match_id), await reader.snapshots(match.match_id)
+
+        def document(live: MatchView | None, found: tuple[int, list[Snapshot]]) -> dict[str, Any]:
+            open_findings, snapshots = found
             if not snapshots:
                 raise _not_polled_yet(match)
             newest = snapshots[0]
@@ -188,12 +194,12 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
                     400, f"since={since} is in the future: match {match.ref} is at sequence {newest.sequence}."
                 )
             old = next((each for each in snapshots if each.sequence == since), None)
-            view = from_store(match, newest, row.record if row else None)
+            view = from_store(match, newest, live.record if live else None)
             about = match_documents.metadata(view, open_findings, Moment.of(self.clock))
             return delta(old, newest) | {"_metadata": about}
 
         is_small = await self.reader.snapshot_bytes(match.match_id) <= SMALL_BYTES
-        return await self._answer(match, lambda reader: reader.snapshots(match.match_id), document, is_small=is_small)
+        return await self._answer(match, read, document, is_small=is_small)
 
     async def findings(self, match_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 500) -> Response:
         """Return gaps and mismatches of a match, open ones first.
@@ -207,30 +213,44 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
             counts = await reader.count_open_findings(number), await reader.count_findings(number)
             return (await reader.findings(number, limit), *counts)
 
+        def document(_view: MatchView | None, found: tuple[list[StoredFinding], int, int]) -> dict[str, Any]:
+            return match_documents.findings(match, *found)
+
         is_small = await self.reader.count_findings(match.match_id) <= FEW
-        return await self._answer(match, read, lambda found: match_documents.findings(match, *found), is_small=is_small)
+        return await self._answer(match, read, document, is_small=is_small)
 
     async def _answer(
         self,
         match: MatchRow,
         read: Callable[[MatchReader], Awaitable[T]],
-        document: Callable[[T], object],
+        document: Callable[[MatchView | None, T], object],
         *,
         is_small: bool,
     ) -> Response:
         """Answer with the document of what is read: a small one at once, a large one when it is its turn."""
+
+        async def read_with_age(reader: MatchReader) -> tuple[MatchView | None, bool, T]:
+            self._require_readable()  # it may hang since this had to wait
+            # The view first: what is read may then be newer than its age says, but never older.
+            view = await self._view(match, reader)
+            return view, await _has_findings(match, view, reader), await read(reader)
+
+        def respond(found: tuple[MatchView | None, bool, T]) -> Response:
+            view, has_findings, content = found
+            return json_response(document(view, content), headers=self._headers(view, has_findings))
+
         if is_small:
-            content = document(await read(self.reader))
-            return json_response(content, headers=await self._headers(match))
-        encoded = await self.large.answer(lambda: read(self.large_reader), lambda found: json_response(document(found)))
-        encoded.headers.update(await self._headers(match))
-        return encoded
+            return respond(await read_with_age(self.reader))
+        return await self.large.answer(lambda: read_with_age(self.large_reader), respond)
 
     async def _authorise(self, request: Request, _documented: BearerScheme) -> None:
         self._require_read(request)
 
     def _require_read(self, request: Request) -> None:
         require(self.secret, Permission.READ, request, self.clock.now())
+        self._require_readable()
+
+    def _require_readable(self) -> None:
         if self.is_hanging():
             raise HTTPException(503, STORE_UNREADABLE, RETRY_SOON)
 
@@ -245,23 +265,22 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
             raise HTTPException(404, f"Match {text} is {match.sport}: ask {match_documents.match_path(match)}.")
         return match
 
-    async def _view(self, match: MatchRow) -> MatchView | None:
+    async def _view(self, match: MatchRow, reader: MatchReader) -> MatchView | None:
         """Return the live view, else the newest snapshot; `None` before the first poll."""
         row = await self.hot.row(match.match_id)
         live = from_hot(match, row) if row else None
         if live is not None:
             return live
-        snapshots = await self.reader.snapshots(match.match_id, limit=1)
+        snapshots = await reader.snapshots(match.match_id, limit=1)
         return from_store(match, snapshots[0], row.record if row else None) if snapshots else None
 
-    async def _headers(self, match: MatchRow, view: MatchView | None = None) -> dict[str, str]:
-        view = view or await self._view(match)
-        # The live record knows about findings; an archived match has none.
-        has_findings = view is not None and view.record is None and await self._open_findings(match) > 0
+    def _headers(self, view: MatchView | None, has_findings: bool) -> dict[str, str]:
         return match_documents.age_headers(view, Moment.of(self.clock), has_findings=has_findings) | _REVALIDATE
 
-    async def _open_findings(self, match: MatchRow) -> int:
-        return await self.reader.count_open_findings(match.match_id)
+
+async def _has_findings(match: MatchRow, view: MatchView | None, reader: MatchReader) -> bool:
+    """Return whether a match without a live record has open findings; a record knows that itself."""
+    return view is not None and view.record is None and await reader.count_open_findings(match.match_id) > 0
 
 
 async def find_match(reader: MatchReader, text: str) -> MatchRow | None:

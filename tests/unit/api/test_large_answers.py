@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from longstop.api.health_cache_and_pollers import HealthCache
+from longstop.api.large_answers import AT_ONCE as AT_ONCE_READ
 from longstop.api.large_answers import FEW, SMALL_BYTES
 from longstop.api.server import build_app
 from longstop.api.tokens import Permission, Secret, issue_token
@@ -22,8 +23,11 @@ from tests.readers import (
     MemoryHot,
     MemoryReader,
     a_ball,
+    a_beat,
+    a_hot_row,
     a_match,
     a_node_of,
+    a_record,
     a_snapshot,
 )
 
@@ -177,3 +181,53 @@ async def test_who_waits_for_too_long_is_told_to_try_again(
     answer = await client.get(path)
 
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+
+
+@pytest.mark.usefixtures("much")
+@pytest.mark.parametrize("path", OF_MATCH)
+async def test_the_age_is_that_of_what_was_read_when_it_is_sent(
+    client: httpx.AsyncClient, large_reader: SlowReader, hot: MemoryHot, clock: ManualClock, path: str
+) -> None:
+    def poll_again() -> None:
+        clock.advance(8)
+        hot.held[1] = a_hot_row(a_record(polled=-7))
+
+    large_reader.then = poll_again
+
+    answer = await client.get(path)
+
+    assert answer.headers["X-Data-Freshness"] == "2026-11-15T11:59:58.500Z"
+    assert answer.headers["X-Data-Age-Seconds"] == "9.500"
+    assert answer.json().get("_metadata", {}).get("data_age_seconds", 9.5) == 9.5
+
+
+@pytest.mark.usefixtures("much")
+@pytest.mark.parametrize("path", OF_MATCH)
+async def test_the_age_is_read_again_after_a_wait(
+    client: httpx.AsyncClient, large_reader: SlowReader, hot: MemoryHot, clock: ManualClock, path: str
+) -> None:
+    large_reader.may_answer.clear()
+    asked = [asyncio.create_task(client.get(path)) for _ in range(AT_ONCE_READ + 1)]
+    await asyncio.sleep(0.05)
+    clock.advance(8)
+    hot.held[1] = a_hot_row(a_record(polled=-7))
+    large_reader.may_answer.set()
+
+    ages = [(await answer).headers["X-Data-Age-Seconds"] for answer in asked]
+
+    assert ages == ["9.500"] * AT_ONCE_READ + ["1.000"]
+
+
+@pytest.mark.usefixtures("much")
+@pytest.mark.parametrize("path", OF_MATCH)
+async def test_a_file_that_hangs_when_it_is_their_turn_is_not_read(
+    client: httpx.AsyncClient, large_reader: SlowReader, hot: MemoryHot, health_cache: HealthCache, path: str
+) -> None:
+    large_reader.may_answer.clear()
+    asked = [asyncio.create_task(client.get(path)) for _ in range(AT_ONCE_READ + 1)]
+    await asyncio.sleep(0.05)
+    hot.heard = [replace(a_beat(), is_store_lost=True)]
+    await health_cache.poll()
+    large_reader.may_answer.set()
+
+    assert [(await answer).status_code for answer in asked] == [200] * AT_ONCE_READ + [503]
