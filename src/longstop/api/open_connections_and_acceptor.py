@@ -27,8 +27,9 @@ BLOCKED_SECONDS = 2.0
 BACKLOG = 2048
 #: Further ones wait until other work of the loop is done.
 ACCEPTED_AT_ONCE = 16
-#: Waits after a failure to accept: a connection was closed to make room, or there was none to close.
-RETRY_SECONDS, BACK_OFF_SECONDS = 0.05, 1.0
+#: Waits after a failure to accept: a connection was closed to make room, or that does not help. By the end of the first
+#: one, the loop has closed its descriptor.
+RETRY_SECONDS, BACK_OFF_SECONDS = 0.005, 1.0
 REPORTED_EVERY_SECONDS = 60.0
 
 
@@ -225,13 +226,14 @@ class Acceptor:
             client.close()
 
     def _back_off(self, error: OSError) -> None:
-        """Make room, or refuse one connection; then leave the others in the queue of the system for a moment."""
+        """Close or refuse one connection if descriptors ran out; leave the others to the system for a moment."""
         self._connections.count_refused(error.strerror or errno.errorcode.get(error.errno or 0, "error"))
         self._loop.remove_reader(self._listener)
-        now, seconds = self._loop.time(), RETRY_SECONDS
-        if sum(self._connections.make_room_anywhere(now) for _ in range(ACCEPTED_AT_ONCE)) == 0:
-            seconds = BACK_OFF_SECONDS
-            if self._spare is not None:
+        seconds = BACK_OFF_SECONDS
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            if self._connections.make_room_anywhere(self._loop.time()):
+                seconds = RETRY_SECONDS
+            elif self._spare is not None:
                 os.close(self._spare)
                 self._spare = None
                 with suppress(OSError):

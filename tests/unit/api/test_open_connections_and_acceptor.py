@@ -1,10 +1,22 @@
 """Which connection makes room, what counts as one address, and how limits follow the descriptors. Time is virtual."""
 
+import asyncio
+import errno
+import socket
+from typing import Any, cast
+
 import pytest
 from msgspec import Struct
 
-from longstop.api.limited_connection import OWN_DESCRIPTORS, RESERVE, ConnectionLimits
-from longstop.api.open_connections_and_acceptor import BLOCKED_SECONDS, address_group, to_evict
+from longstop.api.limited_connection import OWN_DESCRIPTORS, RESERVE, ConnectionLimits, LimitedConnection
+from longstop.api.open_connections_and_acceptor import (
+    BLOCKED_SECONDS,
+    Acceptor,
+    Connections,
+    address_group,
+    to_evict,
+)
+from longstop.telemetry.bus import Bus
 
 
 class FakeConnection(Struct, kw_only=True):
@@ -61,3 +73,56 @@ def test_a_network_of_ipv6_counts_as_one_address(host: str, group: str) -> None:
 )
 def test_the_limit_of_connections_leaves_descriptors_for_files(descriptors: int, connections: int) -> None:
     assert ConnectionLimits(connections=512).within(descriptors).connections == connections
+
+
+class IdleConnection:
+    """A connection whose client sends nothing."""
+
+    address, is_in_reserve, is_waiting, blocked_since, unsent_bytes = "192.0.2.7", False, True, None, 0
+
+    def __init__(self, since: float) -> None:
+        self.since = since
+        self.is_closed = False
+
+    def cut_off(self) -> None:
+        self.is_closed = True
+
+
+class FailingListener(socket.socket):
+    """A listener that cannot accept."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+        self.has_failed = asyncio.Event()
+
+    def accept(self) -> Any:
+        self.has_failed.set()
+        raise OSError(self._number, "it fails")
+
+
+@pytest.mark.parametrize(
+    ("number", "closed"),
+    [
+        (errno.EMFILE, [0]),
+        (errno.ENFILE, [0]),
+        (errno.ENOMEM, []),
+        (errno.ENOBUFS, []),
+        (errno.EPERM, []),
+        (errno.EPROTO, []),
+    ],
+)
+async def test_a_connection_that_cannot_be_accepted_closes_one_if_that_helps(number: int, closed: list[int]) -> None:
+    connections = Connections(ConnectionLimits(), Bus())
+    idle = [IdleConnection(since) for since in range(20)]
+    for each in idle:
+        connections.add(cast("LimitedConnection", each))
+
+    with FailingListener(number) as listener, socket.socket() as client:
+        listener.bind(("127.0.0.1", 0))
+        acceptor = Acceptor(listener, connections, lambda _address, _is_in_reserve: None)  # type: ignore[arg-type,return-value]
+        client.connect(listener.getsockname())
+        await asyncio.wait_for(listener.has_failed.wait(), 5)
+        acceptor.close()
+
+    assert [each.since for each in idle if each.is_closed] == closed
