@@ -51,7 +51,7 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
     """Serves the matches of one sport.
 
     `reader` and `hot` may answer on the event loop, as those of SQLite do: most reads take less time than a thread hop.
-    While a file hangs, no request may read it: it would block all others.
+    While a file hangs, no request may read it: it would block all others. Nor one that is not the file that is written.
     """
 
     reader: MatchReader
@@ -62,7 +62,7 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
     secret: Secret
     clock: Clock
     sport: str
-    is_hanging: Callable[[], bool]
+    is_store_unusable: Callable[[], bool]
 
     def add_to(self, app: FastAPI) -> None:
         router, authorised = app.router, [Depends(self._authorise)]
@@ -230,7 +230,7 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         """Answer with the document of what is read: a small one at once, a large one when it is its turn."""
 
         async def read_with_age(reader: MatchReader) -> tuple[MatchView | None, bool, T]:
-            self._require_readable()  # it may hang since this had to wait
+            self._require_readable()  # that may have changed during the wait
             # The view first: what is read may then be newer than its age says, but never older.
             view = await self._view(match, reader)
             return view, await _has_findings(match, view, reader), await read(reader)
@@ -251,7 +251,7 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         self._require_readable()
 
     def _require_readable(self) -> None:
-        if self.is_hanging():
+        if self.is_store_unusable():
             raise HTTPException(503, STORE_UNREADABLE, RETRY_SOON)
 
     async def _match(self, text: str) -> MatchRow:
