@@ -89,6 +89,10 @@ class MemoryReader:
         self._check()
         return self.kept.get(match_id, [])[:limit]
 
+    async def snapshot_bytes(self, match_id: int) -> int:
+        self._check()
+        return sum(len(each.payload) for each in self.kept.get(match_id, []))
+
     async def findings(self, match_id: int, limit: int = UNLIMITED) -> list[StoredFinding]:
         self._check()
         return self.found.get(match_id, [])[:limit]

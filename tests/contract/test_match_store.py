@@ -330,6 +330,8 @@ async def test_five_snapshots_are_kept_and_their_sequence_only_grows(store: Matc
     kept = await reader.snapshots(match_id)
     assert [snapshot.sequence for snapshot in kept] == [8, 7, 6, 5, 4]
     assert [snapshot.payload for snapshot in kept][:2] == [b'{"score":7}', b'{"score":6}']
+    assert await reader.snapshot_bytes(match_id) == sum(len(snapshot.payload) for snapshot in kept)
+    assert await reader.snapshot_bytes(match_id + 1) == 0
     assert (await store.load(match_id)).snapshot == kept[0]
 
 

@@ -13,7 +13,6 @@ from longstop.api.health_documents import health_log_entry, recovery_entry
 from longstop.api.json_and_error_responses import (
     NO_STORE,
     RETRY_SOON,
-    encoded_response,
     error_response,
     json_response,
     reading_within,
@@ -106,10 +105,10 @@ class HealthRoutes(Struct, frozen=True, kw_only=True, eq=False):
             async with reading_within(LOG_TIMEOUT_SECONDS, "The health log cannot be read at the moment."):
                 return await health_log_rows(self.log, match, since, limit)
 
-        content = await self.large.read_and_encoded(
-            rows, lambda found: {"history": [health_log_entry(each) for each in found]}
-        )
-        return encoded_response(content, headers=NO_STORE)
+        def respond(found: list[HealthRow]) -> Response:
+            return json_response({"history": [health_log_entry(each) for each in found]}, headers=NO_STORE)
+
+        return await self.large.answer(rows, respond)
 
 
 async def health_log_rows(log: HealthLogStore, match: str | None, since: datetime, limit: int) -> list[HealthRow]:

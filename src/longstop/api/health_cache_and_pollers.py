@@ -173,7 +173,7 @@ class HealthCache:
         newest, age = self._audit.newest, self._audit.age_seconds
         return None if newest is None or age is None else (newest.value, age)
 
-    def is_hanging(self) -> bool:
+    def is_store_unusable(self) -> bool:
         """Return whether requests must not read the store: a read is blocked, or it is not the file that is written."""
         is_blocked = max(self._live.waiting_seconds, self._store.waiting_seconds) > HANGING_AFTER_SECONDS
         return is_blocked or any(beat.is_store_lost for beat in self._live_beats())

@@ -91,8 +91,10 @@ class LimitedConnection(HttpToolsProtocol):
         self._request_bytes = 0
         self._body_bytes = 0
         self._answered = 0
-        #: When a client began to take nothing, the bytes that waited then, and the answers sent until then.
+        #: When the client was last seen to take enough, the bytes that waited then, and the answers sent until then.
         self._mark: tuple[float, int, int] | None = None
+        #: Since when the client has taken too little of an answer.
+        self.blocked_since: float | None = None
 
     @property
     def is_waiting(self) -> bool:
@@ -105,10 +107,6 @@ class LimitedConnection(HttpToolsProtocol):
     @property
     def unsent_bytes(self) -> int:
         return self.transport.get_write_buffer_size() if self.transport else 0
-
-    @property
-    def blocked_since(self) -> float | None:
-        return self._mark[0] if self._mark else None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -132,7 +130,7 @@ class LimitedConnection(HttpToolsProtocol):
         if unsent := self.unsent_bytes:
             self._check_progress(now, unsent)
             return
-        self._mark = None
+        self._mark = self.blocked_since = None
         seconds = now - self.since
         match self.stage:
             case Stage.HEAD | Stage.BODY if seconds > self._limits.request_seconds:
@@ -147,8 +145,10 @@ class LimitedConnection(HttpToolsProtocol):
     def _check_progress(self, now: float, unsent: int) -> None:
         mark = self._mark
         if mark is None or unsent <= mark[1] - PROGRESS_BYTES or self._answered > mark[2]:
-            self._mark = (now, unsent, self._answered)
-        elif now - mark[0] > self._limits.write_seconds:
+            self._mark, self.blocked_since = (now, unsent, self._answered), None
+            return
+        self.blocked_since = mark[0]
+        if now - mark[0] > self._limits.write_seconds:
             self.cut_off()
 
     # --- what the parser finds; an exception ends the request ---

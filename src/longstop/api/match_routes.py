@@ -1,16 +1,17 @@
 """The data routes of one sport: a match with its age, the list, events, snapshots, deltas, findings."""
 
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Annotated, Any
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.routing import APIRoute
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 
 from longstop.api import match_documents, openapi_responses
-from longstop.api.json_and_error_responses import RETRY_SOON, STORE_UNREADABLE, encoded_response, json_response
-from longstop.api.large_answers import FEW, LargeAnswers
+from longstop.api.json_and_error_responses import RETRY_SOON, STORE_UNREADABLE, json_response
+from longstop.api.large_answers import FEW, SMALL_BYTES, LargeAnswers
 from longstop.api.match_documents import MatchView, from_hot, from_store
 from longstop.api.tokens import BearerScheme, Permission, Secret, require
 from longstop.clock import Clock, Moment
@@ -22,6 +23,9 @@ from longstop.model.polling_status import MonitoringRecord
 from longstop.model.snapshot import Snapshot, delta
 from longstop.sports.registry import sports
 from longstop.storage.base import HotReader, MatchFilter, MatchReader
+
+T = TypeVar("T")
+_Listed = tuple[list[MatchRow], Sequence[MonitoringRecord], set[int]]
 
 #: The largest integer of SQLite.
 MAX_INTEGER = 2**63 - 1
@@ -47,7 +51,7 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
     """Serves the matches of one sport.
 
     `reader` and `hot` may answer on the event loop, as those of SQLite do: most reads take less time than a thread hop.
-    While a file hangs, no request may read it: it would block all others.
+    While a file hangs, no request may read it: it would block all others. Nor one that is not the file that is written.
     """
 
     reader: MatchReader
@@ -58,7 +62,7 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
     secret: Secret
     clock: Clock
     sport: str
-    is_hanging: Callable[[], bool]
+    is_store_unusable: Callable[[], bool]
 
     def add_to(self, app: FastAPI) -> None:
         router, authorised = app.router, [Depends(self._authorise)]
@@ -75,13 +79,16 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         """Return the newest stored payload, with `_metadata` added. Send its ETag to get 304 while it is unchanged."""
         self._require_read(request)
         match = await self._match(request.path_params["match_id"])
-        view = await self._view(match)
+        view = await self._view(match, self.reader)
         if view is None:
             raise _not_polled_yet(match)
-        headers = await self._headers(match, view) | {"ETag": f'"{view.checksum}"'}
+        has_findings = await _has_findings(match, view, self.reader)
+        headers = self._headers(view, has_findings) | {"ETag": f'"{view.checksum}"'}
         if _is_known(request.headers.getlist("if-none-match"), view.checksum):
             return Response(status_code=304, headers=headers)
-        about = match_documents.metadata(view, await self._open_findings(match), Moment.of(self.clock))
+        about = match_documents.metadata(
+            view, await self.reader.count_open_findings(match.match_id), Moment.of(self.clock)
+        )
         return Response(match_documents.splice_metadata(view.payload, about), 200, headers, "application/json")
 
     async def matches(
@@ -96,16 +103,15 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         wanted = MatchFilter(
             status=status, phase=phase, source=source, sport=self.sport, after_id=after, limit=limit + 1
         )
-        reader = self.reader if limit <= FEW else self.large_reader
 
-        async def read() -> tuple[list[MatchRow], Sequence[MonitoringRecord], set[int]]:
+        async def read(reader: MatchReader, wanted: MatchFilter) -> _Listed:
             found = await reader.matches(wanted)
             if not found:
                 return [], (), set()
             first, last = found[0].match_id, found[-1].match_id
             return found, await self.hot.records(first, last), await reader.with_open_findings(first, last)
 
-        def document(found: tuple[list[MatchRow], Sequence[MonitoringRecord], set[int]]) -> dict[str, Any]:
+        def respond(found: _Listed) -> Response:
             rows, records, incomplete = found
             page, now = rows[:limit], Moment.of(self.clock)
             live = {record.match_id: record for record in records}
@@ -115,11 +121,13 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
                 )
                 for each in page
             ]
-            return {"matches": entries, "next_after": page[-1].match_id if len(rows) > limit else None}
+            next_after = page[-1].match_id if len(rows) > limit else None
+            return json_response({"matches": entries, "next_after": next_after}, headers=_REVALIDATE)
 
-        if limit <= FEW:
-            return json_response(document(await read()), headers=_REVALIDATE)
-        return encoded_response(await self.large.read_and_encoded(read, document), headers=_REVALIDATE)
+        few = await read(self.reader, replace(wanted, limit=min(limit, FEW) + 1))
+        if limit <= FEW or len(few[0]) <= FEW:
+            return respond(few)
+        return await self.large.answer(lambda: read(self.large_reader, wanted), respond)
 
     async def events(
         self,
@@ -135,24 +143,19 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         they withdraw what an earlier page contained. Continue with `after=next_after` while `has_more`.
         """
         match = await self._match(match_id)
-        is_small = match.seq - after <= FEW
-        reader = self.reader if is_small else self.large_reader
         size = limit or (CURRENT_LIMIT if current else VERSIONS_LIMIT)
 
-        async def read() -> list[StoredEvent]:
+        async def read(reader: MatchReader) -> list[StoredEvent]:
             versions = reader.current_events if current else reader.events_after
             return await versions(match.match_id, after, size + 1)
 
-        def document(found: list[StoredEvent]) -> dict[str, Any]:
+        def document(_view: MatchView | None, found: list[StoredEvent]) -> dict[str, Any]:
             page, has_more = found[:size], len(found) > size
             next_after = page[-1].seq if page else after
             shown = match_documents.in_order_of_play(page, match, with_voids=after > 0) if current else page
             return match_documents.events_page(match, shown, next_after, has_more)
 
-        if is_small:
-            return json_response(document(await read()), headers=await self._headers(match))
-        content = await self.large.read_and_encoded(read, document)
-        return encoded_response(content, headers=await self._headers(match))
+        return await self._answer(match, read, document, is_small=match.seq - after <= FEW)
 
     async def history(
         self, match_id: str, sequence: Annotated[int | None, Query(ge=1, le=MAX_INTEGER)] = None
@@ -163,12 +166,12 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         """
         match = await self._match(match_id)
 
-        def document(snapshots: list[Snapshot]) -> dict[str, Any]:
+        def document(_view: MatchView | None, snapshots: list[Snapshot]) -> dict[str, Any]:
             shown = snapshots if sequence is None else [_snapshot(snapshots, sequence, match)]
             return match_documents.history(match, shown)
 
-        content = await self.large.read_and_encoded(lambda: self.large_reader.snapshots(match.match_id), document)
-        return encoded_response(content, headers=await self._headers(match))
+        is_small = await self.reader.snapshot_bytes(match.match_id) <= SMALL_BYTES
+        return await self._answer(match, lambda reader: reader.snapshots(match.match_id), document, is_small=is_small)
 
     async def delta(self, match_id: str, since: Annotated[int, Query(ge=0, le=MAX_INTEGER)] = 0) -> Response:
         """Return what changed since the snapshot with the sequence number `since`.
@@ -177,9 +180,12 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         more, `_diff_type` is `initial` and the payload is complete. Continue with `since` set to `_metadata.sequence`.
         """
         match = await self._match(match_id)
-        row, open_findings = await self.hot.row(match.match_id), await self._open_findings(match)
 
-        def document(snapshots: list[Snapshot]) -> dict[str, Any]:
+        async def read(reader: MatchReader) -> tuple[int, list[Snapshot]]:
+            return await reader.count_open_findings(match.match_id), await reader.snapshots(match.match_id)
+
+        def document(live: MatchView | None, found: tuple[int, list[Snapshot]]) -> dict[str, Any]:
+            open_findings, snapshots = found
             if not snapshots:
                 raise _not_polled_yet(match)
             newest = snapshots[0]
@@ -188,12 +194,12 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
                     400, f"since={since} is in the future: match {match.ref} is at sequence {newest.sequence}."
                 )
             old = next((each for each in snapshots if each.sequence == since), None)
-            view = from_store(match, newest, row.record if row else None)
+            view = from_store(match, newest, live.record if live else None)
             about = match_documents.metadata(view, open_findings, Moment.of(self.clock))
             return delta(old, newest) | {"_metadata": about}
 
-        content = await self.large.read_and_encoded(lambda: self.large_reader.snapshots(match.match_id), document)
-        return encoded_response(content, headers=await self._headers(match))
+        is_small = await self.reader.snapshot_bytes(match.match_id) <= SMALL_BYTES
+        return await self._answer(match, read, document, is_small=is_small)
 
     async def findings(self, match_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 500) -> Response:
         """Return gaps and mismatches of a match, open ones first.
@@ -202,20 +208,50 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
         """
         match = await self._match(match_id)
 
-        async def read() -> tuple[list[StoredFinding], int, int]:
-            number, reader = match.match_id, self.large_reader
+        async def read(reader: MatchReader) -> tuple[list[StoredFinding], int, int]:
+            number = match.match_id
             counts = await reader.count_open_findings(number), await reader.count_findings(number)
             return (await reader.findings(number, limit), *counts)
 
-        content = await self.large.read_and_encoded(read, lambda found: match_documents.findings(match, *found))
-        return encoded_response(content, headers=await self._headers(match))
+        def document(_view: MatchView | None, found: tuple[list[StoredFinding], int, int]) -> dict[str, Any]:
+            return match_documents.findings(match, *found)
+
+        is_small = await self.reader.count_findings(match.match_id) <= FEW
+        return await self._answer(match, read, document, is_small=is_small)
+
+    async def _answer(
+        self,
+        match: MatchRow,
+        read: Callable[[MatchReader], Awaitable[T]],
+        document: Callable[[MatchView | None, T], object],
+        *,
+        is_small: bool,
+    ) -> Response:
+        """Answer with the document of what is read: a small one at once, a large one when it is its turn."""
+
+        async def read_with_age(reader: MatchReader) -> tuple[MatchView | None, bool, T]:
+            self._require_readable()  # that may have changed during the wait
+            # The view first: what is read may then be newer than its age says, but never older.
+            view = await self._view(match, reader)
+            return view, await _has_findings(match, view, reader), await read(reader)
+
+        def respond(found: tuple[MatchView | None, bool, T]) -> Response:
+            view, has_findings, content = found
+            return json_response(document(view, content), headers=self._headers(view, has_findings))
+
+        if is_small:
+            return respond(await read_with_age(self.reader))
+        return await self.large.answer(lambda: read_with_age(self.large_reader), respond)
 
     async def _authorise(self, request: Request, _documented: BearerScheme) -> None:
         self._require_read(request)
 
     def _require_read(self, request: Request) -> None:
         require(self.secret, Permission.READ, request, self.clock.now())
-        if self.is_hanging():
+        self._require_readable()
+
+    def _require_readable(self) -> None:
+        if self.is_store_unusable():
             raise HTTPException(503, STORE_UNREADABLE, RETRY_SOON)
 
     async def _match(self, text: str) -> MatchRow:
@@ -229,23 +265,22 @@ class MatchRoutes(Struct, frozen=True, kw_only=True, eq=False):
             raise HTTPException(404, f"Match {text} is {match.sport}: ask {match_documents.match_path(match)}.")
         return match
 
-    async def _view(self, match: MatchRow) -> MatchView | None:
+    async def _view(self, match: MatchRow, reader: MatchReader) -> MatchView | None:
         """Return the live view, else the newest snapshot; `None` before the first poll."""
         row = await self.hot.row(match.match_id)
         live = from_hot(match, row) if row else None
         if live is not None:
             return live
-        snapshots = await self.reader.snapshots(match.match_id, limit=1)
+        snapshots = await reader.snapshots(match.match_id, limit=1)
         return from_store(match, snapshots[0], row.record if row else None) if snapshots else None
 
-    async def _headers(self, match: MatchRow, view: MatchView | None = None) -> dict[str, str]:
-        view = view or await self._view(match)
-        # The live record knows about findings; an archived match has none.
-        has_findings = view is not None and view.record is None and await self._open_findings(match) > 0
+    def _headers(self, view: MatchView | None, has_findings: bool) -> dict[str, str]:
         return match_documents.age_headers(view, Moment.of(self.clock), has_findings=has_findings) | _REVALIDATE
 
-    async def _open_findings(self, match: MatchRow) -> int:
-        return await self.reader.count_open_findings(match.match_id)
+
+async def _has_findings(match: MatchRow, view: MatchView | None, reader: MatchReader) -> bool:
+    """Return whether a match without a live record has open findings; a record knows that itself."""
+    return view is not None and view.record is None and await reader.count_open_findings(match.match_id) > 0
 
 
 async def find_match(reader: MatchReader, text: str) -> MatchRow | None:

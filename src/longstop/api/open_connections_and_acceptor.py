@@ -21,14 +21,15 @@ from longstop.telemetry.events.processes import ConnectionsRefused
 #: Answers that clients have not read yet; beyond it, the connections with the most are cut off, and no further large
 #: answer is made.
 MAX_UNSENT_BYTES = 32 * 1024 * 1024
-#: A client that has taken nothing for this time may be cut off to make room for others.
+#: A client that has taken too little for this time may be cut off to make room for others.
 BLOCKED_SECONDS = 2.0
 
 BACKLOG = 2048
 #: Further ones wait until other work of the loop is done.
 ACCEPTED_AT_ONCE = 16
-#: Waits after a failure to accept: a connection was closed to make room, or there was none to close.
-RETRY_SECONDS, BACK_OFF_SECONDS = 0.05, 1.0
+#: Waits after a failure to accept: a connection was closed to make room, or that does not help. By the end of the first
+#: one, the loop has closed its descriptor.
+RETRY_SECONDS, BACK_OFF_SECONDS = 0.005, 1.0
 REPORTED_EVERY_SECONDS = 60.0
 
 
@@ -37,14 +38,12 @@ class Evictable(Protocol):
 
     #: When its stage began.
     since: float
+    #: Since when its client has taken too little of an answer.
+    blocked_since: float | None
 
     @property
     def is_waiting(self) -> bool:
         """Whether it waits for its client and has nothing to send."""
-
-    @property
-    def blocked_since(self) -> float | None:
-        """Since when its client has taken nothing of an answer."""
 
 
 AnyConnection = TypeVar("AnyConnection", bound=Evictable)
@@ -137,7 +136,7 @@ class Connections:
         """Close what waits for too long, and report what was refused."""
         for each in list(self._open):
             each.check(now)
-        self._bound_unsent(now)
+        self._bound_unsent()
         if self._refused and now - self._reported_at >= REPORTED_EVERY_SECONDS:
             reasons = " and ".join(sorted(self._refused))
             self._bus.emit(
@@ -150,12 +149,12 @@ class Connections:
         """Return how much of all answers their clients have not taken yet."""
         return sum(each.unsent_bytes for each in self._open)
 
-    def _bound_unsent(self, now: float) -> None:
+    def _bound_unsent(self) -> None:
         unsent = self.unsent_bytes()
         if unsent <= MAX_UNSENT_BYTES:
             return
         for each in sorted(self._open, key=lambda one: one.unsent_bytes, reverse=True):
-            if unsent > MAX_UNSENT_BYTES and each.blocked_since is not None and now > each.blocked_since:
+            if unsent > MAX_UNSENT_BYTES and each.blocked_since is not None:
                 unsent -= each.unsent_bytes
                 each.cut_off()
 
@@ -225,13 +224,14 @@ class Acceptor:
             client.close()
 
     def _back_off(self, error: OSError) -> None:
-        """Make room, or refuse one connection; then leave the others in the queue of the system for a moment."""
+        """Close or refuse one connection if descriptors ran out; leave the others to the system for a moment."""
         self._connections.count_refused(error.strerror or errno.errorcode.get(error.errno or 0, "error"))
         self._loop.remove_reader(self._listener)
-        now, seconds = self._loop.time(), RETRY_SECONDS
-        if sum(self._connections.make_room_anywhere(now) for _ in range(ACCEPTED_AT_ONCE)) == 0:
-            seconds = BACK_OFF_SECONDS
-            if self._spare is not None:
+        seconds = BACK_OFF_SECONDS
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            if self._connections.make_room_anywhere(self._loop.time()):
+                seconds = RETRY_SECONDS
+            elif self._spare is not None:
                 os.close(self._spare)
                 self._spare = None
                 with suppress(OSError):

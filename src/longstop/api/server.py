@@ -86,7 +86,7 @@ def build_app(
             secret=secret,
             clock=clock,
             sport=sport,
-            is_hanging=health.is_hanging,
+            is_store_unusable=health.is_store_unusable,
         ).add_to(app)
     HealthRoutes(cache=health, log=stores.health_log, large=large, secret=secret, clock=clock, lag=lag).add_to(app)
     AdminRoutes(stores.commands, reader=stores.admin_matches, secret=secret, clock=clock, stopping=stopping).add_to(app)

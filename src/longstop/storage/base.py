@@ -121,6 +121,9 @@ class MatchReader(Protocol):
     async def snapshots(self, match_id: int, limit: int = UNLIMITED) -> list[Snapshot]:
         """Return the stored snapshots, newest first."""
 
+    async def snapshot_bytes(self, match_id: int) -> int:
+        """Return how large the payloads of the stored snapshots are, without reading them."""
+
     async def findings(self, match_id: int, limit: int = UNLIMITED) -> list[StoredFinding]:
         """Return gaps and mismatches, open ones first."""
 

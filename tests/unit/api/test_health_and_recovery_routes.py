@@ -389,7 +389,7 @@ async def test_a_scraper_whose_store_was_replaced_stops_all_reads_of_it(
     assert (health.status_code, ready.status_code) == (503, 503)
     assert health.json()["reasons"] == ["node-1 cannot store anything: matches.db: matches.db was replaced"]
     assert ready.json()["reasons"] == ["matches.db: matches.db was replaced"]
-    assert health_cache.is_hanging()
+    assert health_cache.is_store_unusable()
 
 
 async def test_a_full_disk_is_down_but_what_is_stored_is_still_served(clock: ManualClock) -> None:
@@ -409,7 +409,7 @@ async def test_a_full_disk_is_down_but_what_is_stored_is_still_served(clock: Man
     assert (status, document["status"]) == (503, "down")
     assert [*document["reasons"]] == ["the disk of the data directory is full: nothing is stored until there is room"]
     assert cache.unready_reasons() == []
-    assert not cache.is_hanging()
+    assert not cache.is_store_unusable()
 
 
 async def test_damaged_operations_tables_degrade_the_health(clock: ManualClock) -> None:

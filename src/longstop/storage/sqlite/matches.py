@@ -118,6 +118,9 @@ class SqliteMatchReader:
     async def snapshots(self, match_id: int, limit: int = UNLIMITED) -> list[Snapshot]:
         return await self._file.rows(_SQL["snapshots"], {"match_id": match_id, "limit": limit}, snapshot)
 
+    async def snapshot_bytes(self, match_id: int) -> int:
+        return await self._count("snapshot_bytes", match_id)
+
     async def findings(self, match_id: int, limit: int = UNLIMITED) -> list[StoredFinding]:
         return await self._file.rows(_SQL["findings"], {"match_id": match_id, "limit": limit}, stored_finding)
 

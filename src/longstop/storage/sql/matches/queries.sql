@@ -131,6 +131,10 @@ LIMIT :limit;
 -- The stored snapshots, newest first.
 SELECT * FROM snapshots WHERE match_id = :match_id ORDER BY sequence DESC LIMIT :limit;
 
+-- name: snapshot_bytes
+-- The size of all payloads. SQLite knows that of a BLOB without reading its pages.
+SELECT coalesce(sum(length(payload)), 0) AS number FROM snapshots WHERE match_id = :match_id;
+
 -- name: newest_snapshot
 -- The newest snapshot.
 SELECT * FROM snapshots WHERE match_id = :match_id ORDER BY sequence DESC LIMIT 1;
