@@ -96,7 +96,7 @@ class MatchLimits(Group):
     """Bytes of all pages of one poll; a poll that needs more is refused."""
 
     poll_pages: Annotated[Whole, Field(ge=10, le=100_000), Env("SCRAPER_MAX_POLL_PAGES")] = 600
-    """Pages of one poll, counted anew if it reads the match again; a five-day Test match has about 300."""
+    """Pages of one poll; the count restarts if it reads the match again; a five-day Test match has about 300."""
 
     items: Annotated[Whole, Field(ge=100, le=1_000_000), Env("SCRAPER_MAX_ITEMS")] = 2_000
     """Items of one list of a page, such as events, players or figures."""

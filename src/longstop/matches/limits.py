@@ -15,7 +15,7 @@ MAX_NUMBER = 2**53
 class Limits(Struct, frozen=True, kw_only=True):
     """The settings `scraper.limits`; each field names its variable: `events` is `SCRAPER_MAX_EVENTS`."""
 
-    #: All pages of one poll; their number is counted anew if it reads the match again.
+    #: All pages of one poll; their count restarts if it reads the match again.
     poll_bytes: int = 12_000_000
     poll_pages: int = 600
     #: Each list of a page.

@@ -25,7 +25,7 @@ FORGOTTEN_AFTER_SECONDS = 24 * 3600.0
 
 
 def finished_after(finished: Mapping[str, float], listed: Collection[str], now: float, most: int) -> dict[str, float]:
-    """Return the finished matches, by when each was last listed: at most so many, and of the last day."""
+    """Return the finished matches, by when each was last listed: the newest ones of the last day."""
     listed_at = {key: now if key in listed else at for key, at in finished.items()}
     newest = sorted(listed_at.items(), key=lambda each: each[1], reverse=True)[:most]
     return {key: at for key, at in newest if now - at < FORGOTTEN_AFTER_SECONDS}
