@@ -13,6 +13,8 @@ from uuid import uuid4
 
 from longstop.errors import DataDirectoryInUse, StorageError
 
+#: Marks a directory that has had its databases: from then on a missing one is a loss, not a first start.
+REMEMBERED = "databases"
 _PRIVATE = 0o700
 _NODE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: With less free space than this, no database can grow.
@@ -34,8 +36,7 @@ class DataDirectory:
         self.hot_db = path / "hot.db"
         #: The operations tables: errors, recoveries, commands, health log.
         self.ops_db = path / "ops.db"
-        #: The mark of a directory that has had its databases.
-        self.databases = path / "databases"
+        self.databases = path / REMEMBERED
         #: The mark that exists during a restore.
         self.restoring = path / "restoring"
         #: For error pages, screenshots and match logs.

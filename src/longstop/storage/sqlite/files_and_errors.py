@@ -10,9 +10,8 @@ import apsw
 
 from longstop.errors import ResourcesExhausted, StorageError, StoreDamaged
 from longstop.exhaustion import MachineResource, exhausted
+from longstop.storage.directory import REMEMBERED
 
-#: Marks a directory that has had its databases: from then on a missing one is a loss, not a first start.
-REMEMBERED = "databases"
 _CANNOT_BE_REBUILT = ("matches", "ops")
 #: How long to wait for other readers before a shortened log begins again.
 _CHECKPOINT_PATIENCE_MS = 1_000
