@@ -86,6 +86,19 @@ def get(path: str, token: str) -> bytes:
     return head.encode()
 
 
+def test_following_the_cursor_returns_every_ball_once(api: ApiProcess, token: str) -> None:
+    keys: list[str] = []
+    after, has_more = 0, True
+    while has_more:
+        answer = api.exchange(get(f"{MATCH}/events?current=true&after={after}", token))
+        page = json.loads(answer.partition(b"\r\n\r\n")[2])
+        keys += [event["key"] for event in page["events"]]
+        after, has_more = page["next_after"], page["has_more"]
+        assert len(page["events"]) <= 1000
+
+    assert len(keys) == len(set(keys)) == BALLS
+
+
 @pytest.mark.req("NFR-006")
 @pytest.mark.parametrize(
     "path",
@@ -120,16 +133,3 @@ def test_clients_that_do_not_read_large_answers_cost_little_memory(api: ApiProce
 
     assert peak < 600
     assert probes.failed == []
-
-
-def test_following_the_cursor_returns_every_ball_once(api: ApiProcess, token: str) -> None:
-    keys: list[str] = []
-    after, has_more = 0, True
-    while has_more:
-        answer = api.exchange(get(f"{MATCH}/events?current=true&after={after}", token))
-        page = json.loads(answer.partition(b"\r\n\r\n")[2])
-        keys += [event["key"] for event in page["events"]]
-        after, has_more = page["next_after"], page["has_more"]
-        assert len(page["events"]) <= 1000
-
-    assert len(keys) == len(set(keys)) == BALLS
